@@ -1,0 +1,2 @@
+//! YAML to validated configuration.
+#![forbid(unsafe_code)]

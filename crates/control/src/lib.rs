@@ -1,0 +1,2 @@
+//! The control core: rings, clock and store around subscriber.
+#![forbid(unsafe_code)]

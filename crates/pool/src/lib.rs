@@ -1,0 +1,2 @@
+//! Address and prefix pools.
+#![forbid(unsafe_code)]

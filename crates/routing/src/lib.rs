@@ -1,0 +1,2 @@
+//! Kernel twins, and routes and neighbours learned over netlink into the FIB.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The session table: one writer, lock-free readers.
+#![forbid(unsafe_code)]

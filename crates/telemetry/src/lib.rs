@@ -1,0 +1,2 @@
+//! Counters, Prometheus collector, logs.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The bngctl command line.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The bngd daemon.
+fn main() {}
