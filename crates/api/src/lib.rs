@@ -1,2 +1,18 @@
-//! Management types, the HTTP server on TCP and UNIX sockets, and bngctl's client side.
+//! The management interface: what can be asked of a running bngd, the HTTP server that answers over TCP and over a
+//! UNIX socket, and the client that bngctl uses.
+//!
+//! The root implements [`Backend`]; nothing in this crate knows a table, a port or a packet. Field names of the view
+//! types are an interface that other programs rely on: they may gain fields and never lose or rename one.
 #![forbid(unsafe_code)]
+
+mod backend;
+mod filter;
+mod view;
+
+pub use backend::{Backend, BackendError};
+pub use filter::{FilterError, SessionFilter, VlanFilter, normalize_mac};
+pub use view::{
+    ClearReport, ClearRequest, DropView, DropsView, Health, LogLevelRequest, PoolView, PoolsView, PortView, PortsView,
+    Readiness, RouteKind, RouteView, RoutesView, SessionState, SessionView, SessionsView, VersionView, WorkerPortView,
+    WorkerView, WorkersView,
+};
