@@ -1,2 +1,40 @@
 //! The life of a session from PADI to its end, sans-I/O.
+//!
+//! [`Subscribers`] composes discovery, PPP, pools and the local user list. It is fed with [`Input`]s and the time, and
+//! answers with [`Action`]s that its owner carries out strictly in the order given:
+//!
+//! - a session is put into the forwarding plane ([`Action::Install`]) before its PADS goes out, and its address before
+//!   IPCP's Ack, so that nothing a quick client sends can come too early;
+//! - a session that has ended is taken out ([`Action::Remove`]) at once, but its id and addresses are used again only
+//!   after [`Input::Removed`] says that no worker can still be using them.
+//!
+//! It owns no socket, clock, thread or log; the randomness it needs comes in through [`Environment`].
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+pub mod action;
+pub mod config;
+pub mod event;
+pub mod stats;
+mod subscribers;
+pub mod view;
+
+pub use action::{AaaRequest, AaaVerdict, Action, AuthFailure, Authorization, Input, RequestId, SubscriberKey};
+pub use bng_ppp::{AuthMethod, AuthRequest, Credentials, EndCause, PppConfig};
+pub use config::{
+    AaaMethod, AccessPort, AccessRule, ConfigError, DuplicateUser, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex,
+    PoolKind, PppoeProfile, Profile, ProfileIndex, SubscriberConfig, VlanMatch, WhenFull,
+};
+pub use event::{EventKind, SessionEvent};
+pub use stats::{Drop, Gauges, Statistics};
+pub use subscribers::{Environment, PoolView, Subscribers};
+pub use view::{SessionState, SessionView};
