@@ -1,2 +1,26 @@
-//! PPPoE access concentrator discovery stage (RFC 2516), sans-I/O.
+//! The PPPoE access concentrator's discovery stage (RFC 2516, RFC 4638, TR-101), sans-I/O.
+//!
+//! Frames in, one [`DiscoveryOutcome`] each out; complete frames to transmit come back, from the Ethernet header on and
+//! padded to 60 octets. Nothing is kept for a client before its PADR has shown, by the cookie, that it receives what is
+//! sent to its address (RFC 2516 section 9).
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+mod concentrator;
+mod config;
+mod outcome;
+
+pub use concentrator::AccessConcentrator;
+pub use config::{
+    AcConfig, AccessPort, AccessRule, ConfigError, ControlPriority, ProfileIndex, ServiceProfile, VidRange, VlanMatch,
+};
+pub use outcome::{DiscoveryDrop, DiscoveryOutcome, ErrorTag, ReplyTooLong, RequestFingerprint, SessionRequest};

@@ -210,7 +210,9 @@ mod tests {
         assert_eq!(mac, MacAddr([2, 0, 0, 0, 0, 0xfe]));
         assert_eq!(mac.to_string(), "02:00:00:00:00:fe");
         assert_eq!(MacAddr::from_u64(mac.to_u64()), mac);
-        for bad in ["", "02:00:00:00:00", "02:00:00:00:00:fe:00", "2:0:0:0:0:fe", "02-00-00-00-00-fe", "+2:00:00:00:00:fe"] {
+        for bad in
+            ["", "02:00:00:00:00", "02:00:00:00:00:fe:00", "2:0:0:0:0:fe", "02-00-00-00-00-fe", "+2:00:00:00:00:fe"]
+        {
             assert_eq!(bad.parse::<MacAddr>(), Err(MacAddrError), "{bad}");
         }
     }
