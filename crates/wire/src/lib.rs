@@ -12,6 +12,7 @@
 )]
 
 pub mod id;
+pub mod ppp;
 pub mod pppoe;
 
 pub use id::{Line, LineKey, MacAddr, PortIndex, SessionId, VlanStack, VlanTag, VrfId};
