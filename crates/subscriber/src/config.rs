@@ -3,29 +3,29 @@
 //! Everything here has been checked by the configuration crate; [`crate::Subscribers::new`] checks once more what it
 //! relies on and names what is wrong.
 
+use bng_discovery::{AccessPort, AccessRule, ControlPriority, ServiceProfile};
 use bng_pool::{Ipv4PoolConfig, PoolConfigError, PrefixPoolConfig};
 use bng_ppp::PppConfig;
-use bng_wire::{MacAddr, PortIndex, VrfId};
+use bng_wire::VrfId;
 use core::net::Ipv4Addr;
-use core::ops::RangeInclusive;
 use std::time::Duration;
 use zeroize::Zeroizing;
-
-/// The place of a profile in [`SubscriberConfig::profiles`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct ProfileIndex(pub u16);
 
 /// The place of a pool in [`SubscriberConfig::pools`]; the forwarding plane numbers its address maps the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct PoolIndex(pub u16);
 
 /// Everything that [`crate::Subscribers::new`] needs to know.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct SubscriberConfig {
     /// The access ports.
     pub ports: Vec<AccessPort>,
-    /// Who gets which profile; the first match wins, no match is no service.
+    /// Who gets which profile (the place in `profiles`); the first match wins, no match is no service.
     pub access: Vec<AccessRule>,
+    /// The priority of control frames in tagged replies.
+    pub control_priority: ControlPriority,
+    /// How long a PADO's cookie is good for, 1 s to 1 h.
+    pub cookie_lifetime: Duration,
     /// The profiles that the rules name.
     pub profiles: Vec<Profile>,
     /// The pools that the profiles name.
@@ -41,43 +41,22 @@ pub struct SubscriberConfig {
     pub restore_complete: bool,
 }
 
-/// A port that subscribers are behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AccessPort {
-    /// Its index in this process.
-    pub port: PortIndex,
-    /// Its own MAC address.
-    pub local_mac: MacAddr,
-    /// The largest Ethernet payload that the port carries behind its tags, in octets: 1500 on an ordinary port, 1508
-    /// where PPPoE with a full 1500-octet payload fits (RFC 4638). Per number of tags: none, one, two.
-    pub payload_max: [u16; 3],
-}
-
-/// Which VLAN identifiers a rule is for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum VlanMatch {
-    /// Only frames without this tag. A lone priority tag (VID 0) counts as no tag.
-    Untagged,
-    /// Any, or none.
-    #[default]
-    Any,
-    /// A tag with an identifier of this range, 1 to 4094.
-    Vids(RangeInclusive<u16>),
-}
-
-/// One line of the access list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccessRule {
-    /// The port.
-    pub port: PortIndex,
-    /// The outer tag.
-    pub outer: VlanMatch,
-    /// The inner tag.
-    pub inner: VlanMatch,
-    /// The outer tag's protocol identifier, where only one is meant: 0x8100, 0x88a8 or 0x9100.
-    pub tpid: Option<u16>,
-    /// What those who match get.
-    pub profile: ProfileIndex,
+impl Default for SubscriberConfig {
+    /// Nobody may come in yet.
+    fn default() -> Self {
+        Self {
+            ports: Vec::new(),
+            access: Vec::new(),
+            control_priority: ControlPriority::default(),
+            cookie_lifetime: Duration::from_secs(60),
+            profiles: Vec::new(),
+            pools: Vec::new(),
+            users: Vec::new(),
+            limits: Limits::default(),
+            cookie_key: [0; 32],
+            restore_complete: true,
+        }
+    }
 }
 
 /// What a group of subscribers gets.
@@ -127,30 +106,17 @@ impl Profile {
 /// Discovery settings of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PppoeProfile {
-    /// AC-Name.
-    pub ac_name: String,
-    /// The services on offer; the empty name is "any service" (RFC 2516 appendix A, 0x0101). Default: just that.
-    pub service_names: Vec<String>,
-    /// Whether a service that is not in the list is accepted and echoed.
-    pub accept_any_service: bool,
-    /// The largest PPP payload that may be agreed by PPP-Max-Payload (RFC 4638), 1492 to 1500; the port limits it
-    /// further. Default 1492: no such tag.
-    pub max_payload: u16,
+    /// Names, services, and the largest payload.
+    pub service: ServiceProfile,
     /// How many sessions one line (port, VLANs, MAC, circuit id) may have. With 1 a new one replaces the old; with more
     /// the one with the same Host-Uniq is replaced, else the oldest that does not answer an echo, else the newcomer is
-    /// refused. Default 1.
+    /// refused. At least 1; default 1.
     pub sessions_per_mac: u16,
 }
 
 impl Default for PppoeProfile {
     fn default() -> Self {
-        Self {
-            ac_name: String::from("bng"),
-            service_names: vec![String::new()],
-            accept_any_service: false,
-            max_payload: 1492,
-            sessions_per_mac: 1,
-        }
+        Self { service: ServiceProfile::default(), sessions_per_mac: 1 }
     }
 }
 
@@ -296,12 +262,9 @@ pub enum WhenFull {
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// Two access ports have one index, or the index is over [`PortIndex::MAX`].
-    #[error("access port {0} is listed twice or out of range")]
-    Port(u8),
-    /// A rule names a profile that does not exist, or a port that is no access port.
-    #[error("access rule {0} names a port or profile that does not exist")]
-    Rule(usize),
+    /// Ports, access rules or the discovery part of a profile cannot be used.
+    #[error(transparent)]
+    Discovery(#[from] bng_discovery::ConfigError),
     /// A profile names a pool that does not exist, is of another kind or of another routing instance.
     #[error("profile {profile} names pool {pool}, which is not an IPv4 pool of its routing instance")]
     ProfilePool {
@@ -330,12 +293,4 @@ pub enum ConfigError {
     /// A limit is out of its range.
     #[error("limits: {0}")]
     Limit(&'static str),
-    /// The discovery part of a profile cannot be used.
-    #[error("profile {profile}: {reason}")]
-    Pppoe {
-        /// The profile's name.
-        profile: String,
-        /// What is wrong with it.
-        reason: String,
-    },
 }

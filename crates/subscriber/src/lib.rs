@@ -29,10 +29,11 @@ mod subscribers;
 pub mod view;
 
 pub use action::{AaaRequest, AaaVerdict, Action, AuthFailure, Authorization, Input, RequestId, SubscriberKey};
+pub use bng_discovery::{AccessPort, AccessRule, ControlPriority, ProfileIndex, ServiceProfile, VidRange, VlanMatch};
 pub use bng_ppp::{AuthMethod, AuthRequest, Credentials, EndCause, PppConfig};
 pub use config::{
-    AaaMethod, AccessPort, AccessRule, ConfigError, DuplicateUser, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex,
-    PoolKind, PppoeProfile, Profile, ProfileIndex, SubscriberConfig, VlanMatch, WhenFull,
+    AaaMethod, ConfigError, DuplicateUser, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile,
+    Profile, SubscriberConfig, WhenFull,
 };
 pub use event::{EventKind, SessionEvent};
 pub use stats::{Drop, Gauges, Statistics};

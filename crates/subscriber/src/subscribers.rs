@@ -16,6 +16,9 @@ pub struct Environment {
     /// How many packets have come from the client of a session so far, by the forwarding plane's counters. Asked only
     /// when a session's echo timer is due.
     pub upstream_packets: Box<dyn FnMut(SessionIndex) -> u64 + Send>,
+    /// What a clock that outlives this process (seconds since boot) shows at the `now` of [`Subscribers::new`], so that
+    /// discovery cookies outlive it too where their key is kept.
+    pub boot_clock_s: u32,
 }
 
 impl fmt::Debug for Environment {

@@ -1,7 +1,7 @@
 //! A session as an operator sees it.
 
 use crate::action::SubscriberKey;
-use crate::config::ProfileIndex;
+use bng_discovery::ProfileIndex;
 use bng_ppp::AuthMethod;
 use bng_session::SessionIndex;
 use bng_wire::{MacAddr, PortIndex, SessionId, VlanStack};
