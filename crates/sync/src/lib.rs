@@ -21,6 +21,7 @@ mod prefetch;
 mod published;
 mod qsbr;
 mod retire;
+pub mod tap;
 mod words;
 
 pub use arena::{Arena, ArenaError, Pages, Placement};

@@ -30,9 +30,7 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
         .open("/dev/net/tun")?;
     let mut request = libc::ifreq {
         ifr_name: [0; libc::IFNAMSIZ],
-        ifr_ifru: libc::__c_anonymous_ifr_ifru {
-            ifru_flags: (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short,
-        },
+        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short },
     };
     for (to, from) in request.ifr_name.iter_mut().zip(octets) {
         *to = *from as libc::c_char;
