@@ -1,2 +1,28 @@
 //! The burst stages of forwarding, pure: bytes and tables in, verdicts out.
+//!
+//! [`Pipeline::process`] takes a burst of frames received on one port and ends each in exactly one of three ways:
+//! transmitted, punted to the control side, or discarded; the last two with a [`Reason`]. It knows no driver: frames
+//! are [`FrameBuf`]s and verdicts go to a [`Sink`].
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+mod counters;
+mod frame;
+mod inject;
+mod ports;
+mod reason;
+
+pub use counters::{PortCounters, WorkerCounters};
+pub use frame::{BURST_FRAMES_MAX, FrameBuf, PuntClass, PuntMeta, Sink};
+pub use inject::InjectKind;
+pub use ports::{PortEntry, PortRole, PortTable, TpidSet, VidSet};
+pub use reason::{Reason, Source, Verdict};

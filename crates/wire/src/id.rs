@@ -153,7 +153,7 @@ impl VlanStack {
     /// How many tags there are: 0 to 2.
     #[must_use]
     pub const fn len(self) -> usize {
-        self.outer.is_some() as usize + self.inner.is_some() as usize
+        (self.outer.is_some() as usize).saturating_add(self.inner.is_some() as usize)
     }
 
     /// True where the frame has no tag at all.

@@ -11,8 +11,16 @@
     )
 )]
 
+pub mod arp;
+pub mod checksum;
+pub mod ether;
+pub mod icmp;
 pub mod id;
+pub mod ipv4;
+pub mod ipv6;
 pub mod ppp;
 pub mod pppoe;
+pub mod tcp;
+pub mod udp;
 
 pub use id::{Line, LineKey, MacAddr, PortIndex, SessionId, VlanStack, VlanTag, VrfId};
