@@ -169,6 +169,52 @@ impl Default for AcConfig {
     }
 }
 
+/// The access ports by index.
+pub(crate) type Ports = [Option<AccessPort>; PortIndex::MAX as usize + 1];
+
+impl AcConfig {
+    /// Checks everything, and gives the ports by index.
+    pub(crate) fn validate(&self) -> Result<Ports, ConfigError> {
+        let mut ports: Ports = Default::default();
+        for port in &self.ports {
+            let slot = ports.get_mut(usize::from(port.port.0)).filter(|slot| slot.is_none());
+            *slot.ok_or(ConfigError::Port(port.port.0))? = Some(*port);
+        }
+        for (rule, access) in self.access.iter().enumerate() {
+            let AccessRule { port, vlans, profile } = *access;
+            if ports.get(usize::from(port.0)).copied().flatten().is_none() {
+                return Err(ConfigError::RulePort { rule, port: port.0 });
+            }
+            if usize::from(profile.0) >= self.profiles.len() {
+                return Err(ConfigError::RuleProfile { rule, profile: profile.0 });
+            }
+            let ranges = match vlans {
+                VlanMatch::Untagged => [None, None],
+                VlanMatch::Single { vids, .. } => [Some(vids), None],
+                VlanMatch::Double { outer, inner, .. } => [Some(outer), Some(inner)],
+            };
+            for VidRange { first, last } in ranges.into_iter().flatten() {
+                if first > last || !VidRange::ANY.contains(first) || !VidRange::ANY.contains(last) {
+                    return Err(ConfigError::RuleVlans { rule, first, last });
+                }
+            }
+        }
+        for (profile, service) in self.profiles.iter().enumerate() {
+            let length = service.ac_name.len();
+            if !(1..=AC_NAME_LEN_MAX).contains(&length) {
+                return Err(ConfigError::AcName { profile, length });
+            }
+        }
+        if !(Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&self.cookie_lifetime) {
+            return Err(ConfigError::CookieLifetime(self.cookie_lifetime));
+        }
+        Ok(ports)
+    }
+}
+
+/// The longest AC-Name, octets: leaves room for the host's own tags in a PADO.
+const AC_NAME_LEN_MAX: usize = 255;
+
 /// What is wrong with an [`AcConfig`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {

@@ -15,12 +15,23 @@
     )
 )]
 
+mod access;
 mod concentrator;
 mod config;
+mod cookie;
+mod frame;
+mod held;
 mod outcome;
+mod request;
+#[cfg(test)]
+mod tests;
 
 pub use concentrator::AccessConcentrator;
 pub use config::{
     AcConfig, AccessPort, AccessRule, ConfigError, ControlPriority, ProfileIndex, ServiceProfile, VidRange, VlanMatch,
 };
-pub use outcome::{DiscoveryDrop, DiscoveryOutcome, ErrorTag, ReplyTooLong, RequestFingerprint, SessionRequest};
+pub use cookie::COOKIE_LEN;
+pub use held::HELD_MAX;
+pub use outcome::{
+    DiscoveryCounters, DiscoveryDrop, DiscoveryOutcome, ErrorTag, ReplyTooLong, RequestFingerprint, SessionRequest,
+};

@@ -100,6 +100,31 @@ impl ErrorTag {
 #[error("the reply would not fit an Ethernet payload of 1500 octets")]
 pub struct ReplyTooLong;
 
+/// What came, what was answered, what was dropped. Each counts frames since the start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiscoveryCounters {
+    /// PADIs received, good or not.
+    pub padi: u64,
+    /// PADOs made, held back or not.
+    pub pado: u64,
+    /// PADRs received, good or not.
+    pub padr: u64,
+    /// PADRs that were given out as requests, repetitions included.
+    pub requests: u64,
+    /// PADRs answered with Service-Name-Error.
+    pub service_refused: u64,
+    /// PADTs received, good or not.
+    pub padt: u64,
+    /// Frames that led to nothing, by [`DiscoveryDrop`] number.
+    pub drops: [u64; DiscoveryDrop::COUNT],
+}
+
+impl Default for DiscoveryCounters {
+    fn default() -> Self {
+        Self { padi: 0, pado: 0, padr: 0, requests: 0, service_refused: 0, padt: 0, drops: [0; DiscoveryDrop::COUNT] }
+    }
+}
+
 /// Declares the reasons once: variant, label for metrics and traces, sentence.
 macro_rules! discovery_drops {
     ($($(#[$meta:meta])* $variant:ident, $label:literal, $sentence:literal;)*) => {
