@@ -18,6 +18,9 @@ pub const TAP_QUEUES_MAX: u16 = 4;
 /// The largest MTU of a net_tap port. Its driver sends frames up to this plus 22 octets (Ethernet and two tags).
 pub const TAP_MTU_MAX: u16 = 1504;
 
+/// net_tap holds a buffer for each receive descriptor, but uses one of them at a time: frames wait in the kernel.
+const TAP_RX_DESCRIPTORS_MAX: u16 = 16;
+
 /// Ethernet header and two tags: what a frame may have beyond the MTU.
 const HEADER_OCTETS_MAX: u16 = 14 + 2 * 4;
 
@@ -32,7 +35,8 @@ pub struct PortConfig {
     pub rx_queues: u16,
     /// Transmit queues.
     pub tx_queues: u16,
-    /// Descriptors of each receive queue; moved to the nearest number that the device takes.
+    /// Descriptors of each receive queue; moved to the nearest number that the device takes (net_tap: at most 16). The
+    /// device holds a buffer of the pool for each.
     pub rx_descriptors: u16,
     /// Descriptors of each transmit queue; moved to the nearest number that the device takes.
     pub tx_descriptors: u16,
@@ -148,6 +152,14 @@ pub enum PortError {
         /// The name.
         name: String,
     },
+    /// The kernel has an interface of that name already, perhaps of another process.
+    #[error("device {device}: there is an interface \"{name}\" already: is another process using it?")]
+    InterfaceInUse {
+        /// The device.
+        device: String,
+        /// The interface.
+        name: String,
+    },
     /// A larger or smaller MTU than the device takes.
     #[error("device {device} takes an MTU of {min} to {max}, not {wanted}")]
     Mtu {
@@ -171,6 +183,19 @@ pub enum PortError {
         mtu: u16,
         /// The data room of the pool.
         room: u16,
+    },
+    /// Not enough buffers, or not enough memory for the queue itself.
+    #[error(
+        "device {device}: no memory for a receive queue of {rx_descriptors} descriptors, each with a buffer of its own \
+         ({free} are free in the mempool): make the mempool larger or the queues shorter"
+    )]
+    TooFewBuffers {
+        /// The device.
+        device: String,
+        /// Descriptors of each receive queue.
+        rx_descriptors: u16,
+        /// Buffers left in the pool.
+        free: u32,
     },
     /// The network namespace cannot be entered.
     #[error("device {device}: network namespace {netns} cannot be entered: {error}")]
@@ -310,7 +335,8 @@ impl Port {
     }
 
     fn open_here(eal: &Eal, device: Device, config: &PortConfig, pool: &Mempool) -> Result<Self, PortError> {
-        let id = plug(eal, &device).inspect_err(|_| eal.release(device.name()))?;
+        let id =
+            check_interface(&device).and_then(|()| plug(eal, &device)).inspect_err(|_| eal.release(device.name()))?;
         Self::bring_up(Shared::new(eal, id, Origin::Device(device), pool), config, pool)
     }
 
@@ -477,6 +503,28 @@ fn check(device: &Device, config: &PortConfig) -> Result<(), PortError> {
     Ok(())
 }
 
+/// The kernel lets a second tap join one that exists, as further queues of it: two processes would share the frames
+/// between them without a word. Only a persistent tap is taken over.
+fn check_interface(device: &Device) -> Result<(), PortError> {
+    if !device.is_tap() {
+        return Ok(());
+    }
+    let mut name = None;
+    for pair in device.arguments().split(',') {
+        match pair.split_once('=').unwrap_or((pair, "")) {
+            ("persist", _) => return Ok(()),
+            ("iface", value) => name = Some(value),
+            _ => {}
+        }
+    }
+    match name {
+        Some(name) if nix::net::if_::if_nametoindex(name).is_ok() => {
+            Err(PortError::InterfaceInUse { device: device.name().to_owned(), name: name.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Plugs the device in, where it is not, and finds its port. Initialisation of the EAL succeeds also where a device
 /// fails to come up, so a port is there only if it is found by name.
 fn plug(eal: &Eal, device: &Device) -> Result<u16, PortError> {
@@ -495,7 +543,10 @@ fn plug(eal: &Eal, device: &Device) -> Result<u16, PortError> {
         libc::ENODEV | libc::ENOENT if device.pci_address().is_some() => {
             return Err(PortError::NoSuchCard { device: device_name(), said: log::said() });
         }
-        libc::ENODEV => return Err(PortError::UnknownDriver { device: device_name(), said: log::said() }),
+        // A name that no driver answers to fails already when it is parsed, with EFAULT.
+        libc::ENODEV | libc::EFAULT => {
+            return Err(PortError::UnknownDriver { device: device_name(), said: log::said() });
+        }
         errno => {
             return Err(PortError::Probe { device: device_name(), reason: error_text(errno), said: log::said() });
         }
@@ -631,6 +682,9 @@ impl Shared {
 
     fn set_up_queues(&self, config: &PortConfig, pool: &Mempool) -> Result<(), PortError> {
         let (mut rx_descriptors, mut tx_descriptors) = (config.rx_descriptors, config.tx_descriptors);
+        if matches!(&self.origin, Origin::Device(device) if device.is_tap()) {
+            rx_descriptors = rx_descriptors.min(TAP_RX_DESCRIPTORS_MAX);
+        }
         // SAFETY: the port is configured; DPDK changes the two numbers to what the device takes.
         let code =
             unsafe { dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(self.id, &mut rx_descriptors, &mut tx_descriptors) };
@@ -644,6 +698,10 @@ impl Shared {
             let code = unsafe {
                 dpdk_sys::rte_eth_rx_queue_setup(self.id, queue, rx_descriptors, node, std::ptr::null(), pool.raw())
             };
+            if code == -libc::ENOMEM {
+                let free = pool.available();
+                return Err(PortError::TooFewBuffers { device: self.name().to_owned(), rx_descriptors, free });
+            }
             self.accepted(code, "set up a receive queue")?;
         }
         for queue in 0..config.tx_queues {
