@@ -67,21 +67,44 @@ pub enum EventKind {
     },
 }
 
+/// The words for logs, in the order of [`EventKind::code`].
+const LABELS: [&str; 10] = [
+    "created",
+    "link_up",
+    "link_down",
+    "authenticated",
+    "auth_failed",
+    "ipv4_up",
+    "ipv4_down",
+    "pool_exhausted",
+    "ended",
+    "final",
+];
+
 impl EventKind {
+    /// A small number for the kind, as a session keeps it.
+    pub(crate) const fn code(&self) -> u8 {
+        match self {
+            Self::Created => 0,
+            Self::LinkUp { .. } => 1,
+            Self::LinkDown => 2,
+            Self::Authenticated => 3,
+            Self::AuthFailed { .. } => 4,
+            Self::Ipv4Up { .. } => 5,
+            Self::Ipv4Down => 6,
+            Self::PoolExhausted => 7,
+            Self::Ended { .. } => 8,
+            Self::Final { .. } => 9,
+        }
+    }
+
+    pub(crate) fn label_of(code: u8) -> &'static str {
+        LABELS.get(usize::from(code)).copied().unwrap_or("unknown")
+    }
+
     /// The word for logs.
     #[must_use]
-    pub const fn label(&self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::LinkUp { .. } => "link_up",
-            Self::LinkDown => "link_down",
-            Self::Authenticated => "authenticated",
-            Self::AuthFailed { .. } => "auth_failed",
-            Self::Ipv4Up { .. } => "ipv4_up",
-            Self::Ipv4Down => "ipv4_down",
-            Self::PoolExhausted => "pool_exhausted",
-            Self::Ended { .. } => "ended",
-            Self::Final { .. } => "final",
-        }
+    pub fn label(&self) -> &'static str {
+        Self::label_of(self.code())
     }
 }

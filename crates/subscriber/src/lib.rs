@@ -22,10 +22,20 @@
 )]
 
 pub mod action;
+mod audit;
 pub mod config;
+mod dial;
+mod end;
 pub mod event;
+mod frame;
+mod index;
+mod link;
+mod session;
+mod slab;
 pub mod stats;
 mod subscribers;
+mod timers;
+mod users;
 pub mod view;
 
 pub use action::{AaaRequest, AaaVerdict, Action, AuthFailure, Authorization, Input, RequestId, SubscriberKey};
@@ -37,5 +47,5 @@ pub use config::{
 };
 pub use event::{EventKind, SessionEvent};
 pub use stats::{Drop, Gauges, Statistics};
-pub use subscribers::{Environment, PoolView, Subscribers};
+pub use subscribers::{Environment, PoolView, Random, Subscribers, UpstreamPackets};
 pub use view::{SessionState, SessionView};

@@ -82,6 +82,21 @@ impl<T> Slab<T> {
         if place.generation == key.generation { place.value.as_mut() } else { None }
     }
 
+    /// Takes out what is at a place for a while, to be put back by [`Slab::put`]: what is being worked on is not in the
+    /// slab, so that the rest of it may be looked at and changed meanwhile.
+    pub(crate) fn take(&mut self, slot: u32) -> Option<T> {
+        let (page, place) = split(slot);
+        self.pages.get_mut(page)?.get_mut(place)?.value.take()
+    }
+
+    /// Puts back what [`Slab::take`] took.
+    pub(crate) fn put(&mut self, slot: u32, value: T) {
+        let (page, place) = split(slot);
+        if let Some(slot) = self.pages.get_mut(page).and_then(|page| page.get_mut(place)) {
+            slot.value = Some(value);
+        }
+    }
+
     /// What is at a place now, whichever session it is.
     pub(crate) fn at(&self, slot: u32) -> Option<&T> {
         let (page, place) = split(slot);
@@ -99,9 +114,9 @@ impl<T> Slab<T> {
         self.pages.iter().flat_map(|page| page.iter()).filter_map(|slot| slot.value.as_ref())
     }
 
-    /// The first place at or behind `from` that was ever used and holds something.
-    pub(crate) fn occupied_from(&self, from: u32) -> Option<u32> {
-        (from..self.used).find(|slot| self.at(*slot).is_some())
+    /// How many places were ever used: all values are below.
+    pub(crate) fn used(&self) -> u32 {
+        self.used
     }
 }
 
@@ -122,7 +137,11 @@ mod tests {
         assert_eq!(slab.get(a), None);
         assert_eq!(slab.get(c), Some(&7));
         assert_eq!(slab.iter().copied().collect::<Vec<_>>(), [7, 1]);
-        assert_eq!(slab.occupied_from(1), Some(b.slot));
+        assert_eq!(slab.take(b.slot), Some(1));
+        assert_eq!(slab.at(b.slot), None);
+        slab.put(b.slot, 5);
+        assert_eq!(slab.get(b), Some(&5));
+        assert_eq!(slab.used(), 2);
         assert_eq!(slab.len(), 2);
     }
 }

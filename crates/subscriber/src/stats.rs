@@ -37,6 +37,8 @@ drops! {
     PppoeMalformed = "pppoe_malformed",
     /// No session has this id.
     UnknownSession = "unknown_session",
+    /// The session has ended, and its removal is under way.
+    Removing = "removing",
     /// The session belongs to another MAC address or inner VLAN.
     NotOwner = "not_owner",
     /// A PADT for no session, or from somebody who does not own it.

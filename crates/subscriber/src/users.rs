@@ -41,9 +41,7 @@ impl Users {
         let password = user.map_or(&b"\0no such user"[..], |user| user.password.as_bytes());
         let right = match credentials {
             Credentials::Pap { password: given, .. } => bool::from(password.ct_eq(given.expose())),
-            Credentials::ChapMd5 { id, challenge, response, .. } => {
-                verify_chap_md5(*id, password, challenge, response)
-            }
+            Credentials::ChapMd5 { id, challenge, response, .. } => verify_chap_md5(*id, password, challenge, response),
             _ => false,
         };
         let user = user.ok_or(AuthFailure::UnknownUser)?;
@@ -53,11 +51,7 @@ impl Users {
         if user.disabled {
             return Err(AuthFailure::Disabled);
         }
-        Ok(Authorization {
-            ipv4: user.ipv4,
-            session_timeout: user.session_timeout,
-            message: Vec::new(),
-        })
+        Ok(Authorization { ipv4: user.ipv4, session_timeout: user.session_timeout, message: Vec::new() })
     }
 }
 

@@ -1,0 +1,248 @@
+//! What is kept of one session.
+
+use crate::action::{Authorization, SubscriberKey};
+use crate::config::PoolIndex;
+use crate::event::EventKind;
+use crate::view::{SessionState, SessionView};
+use bng_discovery::{ProfileIndex, RequestFingerprint};
+use bng_ppp::{AuthMethod, Phase, Ppp};
+use bng_session::SessionIndex;
+use bng_wire::pppoe::AccessLine;
+use bng_wire::{Line, MacAddr, SessionId, VrfId};
+use core::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+/// How many of the last events are kept for the operator.
+const RECENT: usize = 6;
+/// How long after an Echo-Request a client counts as silent: longer than any line takes there and back.
+const ECHO_PATIENCE: Duration = Duration::from_secs(2);
+
+/// An address that a session holds, and where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeldAddress {
+    pub(crate) vrf: VrfId,
+    pub(crate) address: Ipv4Addr,
+    /// The pool and the place in it; `None` for an address outside all pools, which has a route of its own.
+    pub(crate) pool: Option<(PoolIndex, u32)>,
+    /// Named for this user by AAA.
+    pub(crate) fixed: bool,
+}
+
+/// What is in a slot.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// A session. Boxed: a slot is small, and the memory of a session goes when it ends.
+    Live(Box<Session>),
+    /// One that has ended and waits for the forwarding plane to let go of it.
+    Leaving(Leaving),
+}
+
+/// What is left of a session between its end and its removal.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    pub(crate) key: SubscriberKey,
+    pub(crate) line: Line,
+    pub(crate) session_id: SessionId,
+    pub(crate) profile: ProfileIndex,
+    pub(crate) index: Option<SessionIndex>,
+    pub(crate) user: Option<Box<[u8]>>,
+    pub(crate) address: Option<HeldAddress>,
+    pub(crate) created: Instant,
+}
+
+/// A session from its PADR to its end.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) key: SubscriberKey,
+    pub(crate) line: Line,
+    pub(crate) local_mac: MacAddr,
+    pub(crate) session_id: SessionId,
+    pub(crate) fingerprint: RequestFingerprint,
+    pub(crate) host_uniq: Option<Box<[u8]>>,
+    pub(crate) access_line: Option<AccessLine>,
+    pub(crate) profile: ProfileIndex,
+    pub(crate) index: Option<SessionIndex>,
+    pub(crate) ppp: Ppp,
+    pub(crate) created: Instant,
+    pub(crate) up_since: Option<Instant>,
+    /// Session-Timeout.
+    pub(crate) ends_at: Option<Instant>,
+    /// When a credential check by the owner has taken too long.
+    pub(crate) aaa_deadline: Option<Instant>,
+    /// The credential check that is outstanding.
+    pub(crate) transaction: Option<u32>,
+    /// Accepted, and waiting for an address that another session is letting go of.
+    pub(crate) waiting: Option<Box<Authorization>>,
+    pub(crate) user: Option<Box<[u8]>>,
+    pub(crate) auth_method: Option<AuthMethod>,
+    pub(crate) address: Option<HeldAddress>,
+    /// Whether the forwarding plane leads the address here.
+    pub(crate) mapped: bool,
+    /// Whether the session is in the index of users.
+    pub(crate) indexed_user: bool,
+    pub(crate) authenticated: bool,
+    pub(crate) ipv4_up: bool,
+    pub(crate) ipv6_up: bool,
+    /// A PADI has come over this line since LCP was first Opened: the next PADR is a redial even if it looks the same.
+    pub(crate) padi_seen: bool,
+    pub(crate) link_was_up: bool,
+    pub(crate) peer_mru: u16,
+    pub(crate) local_mru: u16,
+    /// Upstream packets when the echo timer last looked.
+    pub(crate) upstream_seen: u64,
+    /// When the first of the Echo-Requests was sent that the client has not answered.
+    pub(crate) echo_unanswered_since: Option<Instant>,
+    recent: [(u32, u8); RECENT],
+    recent_len: u8,
+}
+
+/// What a session begins with.
+#[derive(Debug)]
+pub(crate) struct NewSession {
+    pub(crate) line: Line,
+    pub(crate) local_mac: MacAddr,
+    pub(crate) session_id: SessionId,
+    pub(crate) fingerprint: RequestFingerprint,
+    pub(crate) host_uniq: Option<Box<[u8]>>,
+    pub(crate) access_line: Option<AccessLine>,
+    pub(crate) profile: ProfileIndex,
+    pub(crate) ppp: Ppp,
+    pub(crate) mru_max: u16,
+}
+
+impl Session {
+    pub(crate) fn new(key: SubscriberKey, new: NewSession, now: Instant) -> Self {
+        Self {
+            key,
+            line: new.line,
+            local_mac: new.local_mac,
+            session_id: new.session_id,
+            fingerprint: new.fingerprint,
+            host_uniq: new.host_uniq,
+            access_line: new.access_line,
+            profile: new.profile,
+            index: None,
+            ppp: new.ppp,
+            created: now,
+            up_since: None,
+            ends_at: None,
+            aaa_deadline: None,
+            transaction: None,
+            waiting: None,
+            user: None,
+            auth_method: None,
+            address: None,
+            mapped: false,
+            indexed_user: false,
+            authenticated: false,
+            ipv4_up: false,
+            ipv6_up: false,
+            padi_seen: false,
+            link_was_up: false,
+            peer_mru: new.mru_max.min(bng_wire::pppoe::MRU_DEFAULT),
+            local_mru: new.mru_max.min(bng_wire::pppoe::MRU_DEFAULT),
+            upstream_seen: 0,
+            echo_unanswered_since: None,
+            recent: [(0, 0); RECENT],
+            recent_len: 0,
+        }
+    }
+
+    pub(crate) fn circuit_id(&self) -> Option<&[u8]> {
+        self.access_line.as_ref().and_then(AccessLine::circuit_id)
+    }
+
+    pub(crate) fn remote_id(&self) -> Option<&[u8]> {
+        self.access_line.as_ref().and_then(AccessLine::remote_id)
+    }
+
+    /// True where the client has had the time to answer an echo and has not.
+    pub(crate) fn is_silent(&self, now: Instant) -> bool {
+        self.echo_unanswered_since.is_some_and(|since| now.saturating_duration_since(since) >= ECHO_PATIENCE)
+    }
+
+    pub(crate) fn state(&self) -> SessionState {
+        match self.ppp.phase() {
+            Phase::Terminate => SessionState::Closing,
+            _ if self.ipv4_up || self.ipv6_up => SessionState::Up,
+            Phase::Network => SessionState::Authenticated,
+            Phase::Authenticate => SessionState::Authenticating,
+            Phase::Dead | Phase::Establish => SessionState::Establishing,
+        }
+    }
+
+    /// The nearest time at which something is to be done.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        [self.ppp.poll_timeout(), self.ends_at, self.aaa_deadline].into_iter().flatten().min()
+    }
+
+    /// Remembers an event for the operator.
+    pub(crate) fn remember(&mut self, now: Instant, what: &EventKind) {
+        let ms = u32::try_from(now.saturating_duration_since(self.created).as_millis()).unwrap_or(u32::MAX);
+        if usize::from(self.recent_len) == RECENT {
+            self.recent.rotate_left(1);
+        } else {
+            self.recent_len = self.recent_len.saturating_add(1);
+        }
+        if let Some(last) = self.recent.get_mut(usize::from(self.recent_len).saturating_sub(1)) {
+            *last = (ms, what.code());
+        }
+    }
+
+    pub(crate) fn view(&self, now: Instant) -> SessionView {
+        SessionView {
+            key: self.key,
+            index: self.index,
+            session_id: self.session_id,
+            port: self.line.port,
+            vlans: self.line.vlans,
+            peer_mac: self.line.peer_mac,
+            user: self.user.clone(),
+            profile: self.profile,
+            state: self.state(),
+            auth_method: self.auth_method,
+            ipv4: self.address.map(|held| held.address),
+            ipv4_up: self.ipv4_up,
+            peer_mru: self.peer_mru,
+            local_mru: self.local_mru,
+            circuit_id: self.circuit_id().map(Box::from),
+            remote_id: self.remote_id().map(Box::from),
+            age: now.saturating_duration_since(self.created),
+            uptime: self.up_since.map(|since| now.saturating_duration_since(since)),
+            events: self
+                .recent
+                .iter()
+                .take(usize::from(self.recent_len))
+                .map(|(ms, code)| (Duration::from_millis(u64::from(*ms)), EventKind::label_of(*code)))
+                .collect(),
+            ends_at: self.ends_at,
+        }
+    }
+}
+
+impl Leaving {
+    pub(crate) fn view(&self, now: Instant) -> SessionView {
+        SessionView {
+            key: self.key,
+            index: self.index,
+            session_id: self.session_id,
+            port: self.line.port,
+            vlans: self.line.vlans,
+            peer_mac: self.line.peer_mac,
+            user: self.user.clone(),
+            profile: self.profile,
+            state: SessionState::Removing,
+            auth_method: None,
+            ipv4: self.address.map(|held| held.address),
+            ipv4_up: false,
+            peer_mru: 0,
+            local_mru: 0,
+            circuit_id: None,
+            remote_id: None,
+            age: now.saturating_duration_since(self.created),
+            uptime: None,
+            events: Vec::new(),
+            ends_at: None,
+        }
+    }
+}
