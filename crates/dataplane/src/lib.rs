@@ -15,14 +15,23 @@
     )
 )]
 
+mod access;
+mod address;
+mod core_side;
 mod counters;
 mod frame;
 mod inject;
+mod limit;
+mod pipeline;
 mod ports;
 mod reason;
+mod rewrite;
+mod route;
+mod work;
 
 pub use counters::{PortCounters, WorkerCounters};
 pub use frame::{BURST_FRAMES_MAX, FrameBuf, PuntClass, PuntMeta, Sink};
 pub use inject::InjectKind;
+pub use pipeline::{Pipeline, PipelineConfig, Tables};
 pub use ports::{PortEntry, PortRole, PortTable, TpidSet, VidSet};
 pub use reason::{Reason, Source, Verdict};

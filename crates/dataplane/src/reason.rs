@@ -122,7 +122,7 @@ reasons! {
     Arp, "arp", Punt, Pipeline, "ARP on a core port: the kernel answers.", "RFC 826";
     TooBig, "too_big", Drop, Pipeline, "The packet is longer than the outgoing link takes, and must not be fragmented.", "RFC 1191 section 4";
     NoHeadroom, "no_headroom", Drop, Pipeline, "The buffer has no room for the new header or for padding.", "";
-    PortDown, "port_down", Drop, Pipeline, "The frame came from, or would leave by, a port that the pipeline does not know.", "";
+    UnknownPort, "unknown_port", Drop, Pipeline, "The frame came from a port that is not in the table.", "";
     // Want of room, given by the worker.
     TxFull, "tx_full", Drop, Worker, "The port's transmit queue stayed full.", "";
     PuntFull, "punt_full", Drop, Worker, "The ring towards control is full.", "";

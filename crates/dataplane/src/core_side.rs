@@ -1,0 +1,90 @@
+//! The core side: from a frame to an IP packet to be routed, or to the kernel's twin of the interface.
+
+use bng_wire::ether::{Ether, ethertype};
+use bng_wire::{MacAddr, ipv4, ipv6};
+
+use crate::access::{ether_reason, ipv4_reason, ipv6_reason};
+use crate::address::{Kind4, Kind6, kind4, kind6};
+use crate::frame::PuntClass;
+use crate::ports::PortEntry;
+use crate::reason::Reason;
+use crate::work::{Family, State, Work};
+
+const HOST: State = State::Punt(PuntClass::Host, Reason::Host);
+
+/// First stage: Ethernet and IP headers.
+#[inline]
+pub(crate) fn parse(frame: &[u8], entry: &PortEntry) -> Work {
+    match parse_frame(frame, entry) {
+        Ok(work) => work,
+        Err(state) => Work::end(state),
+    }
+}
+
+#[inline]
+fn parse_frame(frame: &[u8], entry: &PortEntry) -> Result<Work, State> {
+    let ether = Ether::parse(frame, entry.tpids).map_err(|error| State::Drop(ether_reason(error)))?;
+    let group = ether.dst != entry.mac;
+    if group && !ether.dst.is_group() {
+        return Err(State::Drop(Reason::NotOurMac));
+    }
+    if ether.src.is_group() || ether.src == MacAddr::ZERO {
+        return Err(State::Drop(Reason::BadSourceMac));
+    }
+    // Interfaces have one tag at most.
+    if ether.vlans.inner.is_some() || !entry.vids.contains(ether.vlans.outer_vid()) {
+        return Err(State::Drop(Reason::UnknownVlan));
+    }
+    let packet = frame.get(ether.payload_offset..).unwrap_or(&[]);
+    let mut work = Work { state: State::Route, l3: ether.payload_offset as u16, ..Work::IDLE };
+    match ether.ethertype {
+        ethertype::IPV4 => {
+            let header = ipv4::Header::check(packet).map_err(|error| State::Drop(ipv4_reason(error)))?;
+            work.l3_len = header.total_len.get();
+            work.dst4 = header.dst.get();
+            admit_ipv4(header, work.dst4, group)?;
+        }
+        ethertype::IPV6 => {
+            let header = ipv6::Header::check(packet).map_err(|error| State::Drop(ipv6_reason(error)))?;
+            work.l3_len = header.total_len() as u16;
+            work.family = Family::V6;
+            admit_ipv6(header, group)?;
+        }
+        ethertype::ARP => return Err(State::Punt(PuntClass::Host, Reason::Arp)),
+        _ => return Err(State::Drop(Reason::Ethertype)),
+    }
+    Ok(work)
+}
+
+#[inline]
+fn admit_ipv4(header: &ipv4::Header, dst: u32, group: bool) -> Result<(), State> {
+    if kind4(header.src.get()) != Kind4::Unicast {
+        return Err(State::Drop(Reason::Ipv4Source));
+    }
+    match kind4(dst) {
+        // RFC 1812 section 5.3.4: what came as a link broadcast is not forwarded.
+        Kind4::Unicast if group => Err(State::Drop(Reason::Ipv4Broadcast)),
+        Kind4::Unicast => Ok(()),
+        Kind4::LocalMulticast => Err(HOST),
+        Kind4::Multicast => Err(State::Drop(Reason::Ipv4Multicast)),
+        Kind4::Broadcast => Err(State::Drop(Reason::Ipv4Broadcast)),
+        Kind4::Martian => Err(State::Drop(Reason::Ipv4Destination)),
+    }
+}
+
+#[inline]
+fn admit_ipv6(header: &ipv6::Header, group: bool) -> Result<(), State> {
+    match kind6(header.src.get()) {
+        Kind6::Unicast => (),
+        // Neighbour discovery comes from these; the routing stage stops what is to be forwarded.
+        Kind6::LinkLocal | Kind6::Unspecified => (),
+        _ => return Err(State::Drop(Reason::Ipv6Source)),
+    }
+    match kind6(header.dst.get()) {
+        Kind6::Unicast if group => Err(State::Drop(Reason::Ipv6Multicast)),
+        Kind6::Unicast => Ok(()),
+        Kind6::LinkLocal | Kind6::LocalMulticast => Err(HOST),
+        Kind6::Multicast => Err(State::Drop(Reason::Ipv6Multicast)),
+        Kind6::Unspecified | Kind6::Martian => Err(State::Drop(Reason::Ipv6Destination)),
+    }
+}

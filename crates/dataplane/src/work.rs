@@ -1,0 +1,86 @@
+//! What the stages tell each other about a frame.
+
+use bng_fib::AdjacencyId;
+use bng_session::{PageRef, SessionIndex, SessionKey};
+
+use crate::frame::PuntClass;
+use crate::reason::Reason;
+
+/// Where a frame stands between two stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// A PPPoE session frame; the cell that leads to its session is on its way.
+    Look(PageRef),
+    /// A PPPoE session frame; its session's entry is on its way.
+    Admit(SessionIndex),
+    /// A PPPoE session frame without session, not yet told from a flood of them.
+    Unknown,
+    /// An IP packet to be routed.
+    Route,
+    /// An IP packet to an address of this pool.
+    ToPool(u16),
+    /// An IP packet for this session.
+    ToSession(SessionIndex),
+    /// An IP packet for this neighbour.
+    ToNeighbour(AdjacencyId),
+    /// The end: to control.
+    Punt(PuntClass, Reason),
+    /// The end: dropped.
+    Drop(Reason),
+}
+
+/// The two versions of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+/// One frame's notes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Work {
+    pub(crate) state: State,
+    /// What the session's key must be.
+    pub(crate) key: SessionKey,
+    /// The session that the frame came from, once its key was found equal.
+    pub(crate) source: Option<SessionIndex>,
+    /// The IPv4 destination.
+    pub(crate) dst4: u32,
+    /// Where the IP header begins (or what follows the PPP protocol).
+    pub(crate) l3: u16,
+    /// Octets from there to the end: by PPPoE LENGTH first, by the IP header once that is checked.
+    pub(crate) l3_len: u16,
+    /// The PPP protocol.
+    pub(crate) protocol: u16,
+    /// The packet size that the MSS is to fit; `u16::MAX` for as it is.
+    pub(crate) mss_mtu: u16,
+    pub(crate) vrf: u16,
+    pub(crate) family: Family,
+}
+
+impl Work {
+    pub(crate) const IDLE: Self = Self {
+        state: State::Drop(Reason::Runt),
+        key: SessionKey(0),
+        source: None,
+        dst4: 0,
+        l3: 0,
+        l3_len: 0,
+        protocol: 0,
+        mss_mtu: u16::MAX,
+        vrf: 0,
+        family: Family::V4,
+    };
+
+    /// Notes of a frame that ends at once.
+    pub(crate) const fn end(state: State) -> Self {
+        Self { state, ..Self::IDLE }
+    }
+
+    /// The packet: what `l3` and `l3_len` enclose.
+    #[inline]
+    pub(crate) fn packet<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
+        let start = usize::from(self.l3);
+        frame.get(start..start.saturating_add(usize::from(self.l3_len))).unwrap_or(&[])
+    }
+}
