@@ -1,21 +1,25 @@
 //! The access concentrator: from a frame to its outcome.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use bng_wire::pppoe::{self, Code, MRU_DEFAULT, Packet, PacketError, TagType};
-use bng_wire::{Line, MacAddr, PortIndex, SessionId, VlanStack};
+use bng_wire::pppoe::{self, AccessLine, Code, MRU_DEFAULT, Packet, PacketError, TagType};
+use bng_wire::{Line, LineKey, MacAddr, PortIndex, SessionId, VlanStack};
 
 use crate::access;
-use crate::config::{AcConfig, AccessPort, ConfigError, Ports, ProfileIndex, ServiceProfile};
+use crate::config::{
+    AcConfig, AccessPort, ConfigError, PadoMatch, PadoRule, PadoTime, Ports, ProfileIndex, ServiceProfile,
+};
 use crate::cookie::{CookieError, Keys};
 use crate::frame::{self, Reply};
 use crate::held::Held;
+use crate::lock_out::LockOut;
 use crate::outcome::{
     DiscoveryCounters, DiscoveryDrop, DiscoveryOutcome, ErrorTag, ReplyTooLong, RequestFingerprint, SessionRequest,
 };
+use crate::rate::Limiter;
 use crate::request::{self, RequestTags};
 
-/// The access concentrator: its configuration and its cookie keys. It has no table of clients.
+/// The access concentrator: its configuration, its cookie keys, and what bounds floods. It has no table of clients.
 pub struct AccessConcentrator {
     config: AcConfig,
     /// The access ports by index.
@@ -25,6 +29,11 @@ pub struct AccessConcentrator {
     epoch: Instant,
     epoch_s: u32,
     held: Held,
+    padi_limiter: Limiter,
+    padr_limiter: Limiter,
+    lock_out: LockOut,
+    /// Sessions that are up, as told.
+    sessions: u32,
     counters: DiscoveryCounters,
 }
 
@@ -44,15 +53,29 @@ impl AccessConcentrator {
     /// The first [`ConfigError`] found.
     pub fn new(config: AcConfig, cookie_key: [u8; 32], now: Instant, clock_s: u32) -> Result<Self, ConfigError> {
         let ports = config.validate()?;
-        Ok(Self {
+        let keys = Keys::new(&cookie_key);
+        let mut ac = Self {
             config,
             ports,
-            keys: Keys::new(&cookie_key),
             epoch: now,
             epoch_s: clock_s,
             held: Held::default(),
+            padi_limiter: Limiter::new(now, keys.secret(1)),
+            padr_limiter: Limiter::new(now, keys.secret(2)),
+            lock_out: LockOut::default(),
+            sessions: 0,
             counters: DiscoveryCounters::default(),
-        })
+            keys,
+        };
+        ac.add_ports();
+        Ok(ac)
+    }
+
+    fn add_ports(&mut self) {
+        for port in self.ports.iter().flatten() {
+            self.padi_limiter.add_port(port.port);
+            self.padr_limiter.add_port(port.port);
+        }
     }
 
     /// Takes a new configuration; cookies given out stay good.
@@ -62,7 +85,33 @@ impl AccessConcentrator {
     pub fn reconfigure(&mut self, config: AcConfig) -> Result<(), ConfigError> {
         self.ports = config.validate()?;
         self.config = config;
+        self.add_ports();
         Ok(())
+    }
+
+    /// Tells how many sessions are up, for PADO rules that look at it.
+    pub fn set_sessions(&mut self, sessions: u32) {
+        self.sessions = sessions;
+    }
+
+    /// Tells that a line's login or session has failed: a wrong password, a session gone at once. Where the policy now locks
+    /// the line out, for how long.
+    pub fn session_failed(&mut self, now: Instant, line: &LineKey, circuit_id: Option<&[u8]>) -> Option<Duration> {
+        let policy = self.config.lock_out?;
+        self.lock_out.failed(now, line, circuit_id, &policy)
+    }
+
+    /// Tells that a line has shown itself good: its failures are forgotten.
+    pub fn session_succeeded(&mut self, line: &LineKey, circuit_id: Option<&[u8]>) {
+        if let Some(policy) = self.config.lock_out {
+            self.lock_out.succeeded(line, circuit_id, policy.by);
+        }
+    }
+
+    /// How many failing lines are remembered, at most [`crate::LOCK_OUT_LINES_MAX`].
+    #[must_use]
+    pub fn failing_lines(&self) -> usize {
+        self.lock_out.len()
     }
 
     /// Takes a new cookie key; cookies made with the one before stay good for their lifetime, or until the next rotation
@@ -140,10 +189,15 @@ impl AccessConcentrator {
         let tags = RequestTags::read(packet.tags())?;
         let place = self.place(line, port, profile_index)?;
         // Section 5.2: a PADI that cannot be served MUST NOT be answered.
+        self.admits(now, &place, &tags)?;
         if !serves(place.profile, tags.service_name) {
             return Err(DiscoveryDrop::ServiceNotOffered);
         }
-        let delay = place.profile.pado_delay;
+        let PadoTime::After(delay) = self.pado_time(place.profile, &tags) else {
+            return Err(DiscoveryDrop::Withheld);
+        };
+        self.padi_limiter.admit(now, &line.key(), &self.config.padi_rates)?;
+        let place = self.place(line, port, profile_index)?;
         if !delay.is_zero() && self.held.is_full() {
             return Err(DiscoveryDrop::HeldFull);
         }
@@ -208,7 +262,10 @@ impl AccessConcentrator {
             CookieError::Bad => DiscoveryDrop::BadCookie,
             CookieError::Expired => DiscoveryDrop::ExpiredCookie,
         })?;
+        // After the cookie: a forger of addresses must not use up what is for those who hold one.
+        self.padr_limiter.admit(now, &line.key(), &self.config.padr_rates)?;
         let place = self.place(line, port, profile_index)?;
+        self.admits(now, &place, &tags)?;
         let fingerprint = self.keys.fingerprint(cookie, tags.host_uniq);
         let request = self.session_request(&place, &tags, fingerprint);
         // Section 5.4: a Service-Name that is not liked MUST be answered with a Service-Name-Error, SESSION_ID 0.
@@ -353,6 +410,35 @@ impl AccessConcentrator {
         // The profile exists: the configuration has been checked.
         let profile = self.config.profiles.get(usize::from(profile_index.0)).ok_or(DiscoveryDrop::UnknownVlan)?;
         Ok(Place { line, port, profile_index, profile })
+    }
+
+    /// Who is served at all, now.
+    fn admits(&self, now: Instant, place: &Place<'_>, tags: &RequestTags<'_>) -> Result<(), DiscoveryDrop> {
+        if !place.profile.macs.admits(place.line.peer_mac) {
+            return Err(DiscoveryDrop::MacDenied);
+        }
+        if let Some(policy) = self.config.lock_out
+            && self.lock_out.len() > 0
+        {
+            let access_line = tags.access_line().map(|read| read.line);
+            let circuit_id = access_line.as_ref().and_then(AccessLine::circuit_id);
+            if self.lock_out.is_locked(now, &place.line.key(), circuit_id, policy.by) {
+                return Err(DiscoveryDrop::LockedOut);
+            }
+        }
+        Ok(())
+    }
+
+    /// When a PADO is to be sent.
+    fn pado_time(&self, profile: &ServiceProfile, tags: &RequestTags<'_>) -> PadoTime {
+        let access_line = if profile.pado_rules.is_empty() { None } else { tags.access_line().map(|read| read.line) };
+        let circuit_id = access_line.as_ref().and_then(AccessLine::circuit_id);
+        let matches = |rule: &&PadoRule| match &rule.when {
+            PadoMatch::SessionsFrom(sessions) => self.sessions >= *sessions,
+            PadoMatch::ServiceName(name) => tags.service_name == name.as_bytes(),
+            PadoMatch::CircuitIdPrefix(prefix) => circuit_id.is_some_and(|circuit_id| circuit_id.starts_with(prefix)),
+        };
+        profile.pado_rules.iter().find(matches).map_or(PadoTime::After(profile.pado_delay), |rule| rule.time)
     }
 
     /// The tag to echo, if any, and the largest MRU that LCP may agree to.

@@ -96,8 +96,13 @@ pub struct ServiceProfile {
     pub advertise: bool,
     /// The largest PPP payload agreed to, octets (RFC 4638); up to 1492 means the tag is not answered.
     pub max_payload: u16,
-    /// How long a PADO is held back; zero sends at once. With several concentrators on a VLAN the least delayed wins.
+    /// How long a PADO is held back where no rule of `pado_rules` matches; zero sends at once. With several concentrators
+    /// on a VLAN the least delayed wins.
     pub pado_delay: Duration,
+    /// Other delays, the first match wins.
+    pub pado_rules: Vec<PadoRule>,
+    /// Who is served at all.
+    pub macs: MacFilter,
 }
 
 impl Default for ServiceProfile {
@@ -109,6 +114,150 @@ impl Default for ServiceProfile {
             advertise: false,
             max_payload: MRU_DEFAULT,
             pado_delay: Duration::ZERO,
+            pado_rules: Vec::new(),
+            macs: MacFilter::default(),
+        }
+    }
+}
+
+/// What a [`PadoRule`] looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PadoMatch {
+    /// At least so many sessions are up in the box (see `AccessConcentrator::set_sessions`).
+    SessionsFrom(u32),
+    /// The service asked for.
+    ServiceName(String),
+    /// The agent circuit id starts with these octets.
+    CircuitIdPrefix(Vec<u8>),
+}
+
+/// When a PADO is sent under a [`PadoRule`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PadoTime {
+    /// After this time; zero sends at once.
+    After(Duration),
+    /// Never: another concentrator is to serve this client. One that has a cookie is still served.
+    Never,
+}
+
+/// A delay for some clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PadoRule {
+    /// Which.
+    pub when: PadoMatch,
+    /// What.
+    pub time: PadoTime,
+}
+
+/// The first `bits` of a MAC address: 24 for a vendor, 48 for one address, 0 for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MacPrefix {
+    /// The address; bits after the prefix do not count.
+    pub mac: MacAddr,
+    /// Length of the prefix, 0 to 48.
+    pub bits: u8,
+}
+
+impl MacPrefix {
+    /// True where `mac` has the prefix.
+    #[must_use]
+    pub const fn contains(self, mac: MacAddr) -> bool {
+        let differing = self.mac.to_u64() ^ mac.to_u64();
+        match 48u32.checked_sub(self.bits as u32) {
+            Some(rest) => differing >> rest == 0,
+            None => differing == 0,
+        }
+    }
+}
+
+/// Which MAC addresses are served: not one that is denied, and, where some are allowed by name, only those.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MacFilter {
+    /// Served even if `deny` says otherwise; where not empty, nobody else is.
+    pub allow: Vec<MacPrefix>,
+    /// Never served.
+    pub deny: Vec<MacPrefix>,
+}
+
+impl MacFilter {
+    /// True where `mac` is served.
+    #[must_use]
+    pub fn admits(&self, mac: MacAddr) -> bool {
+        let has = |list: &[MacPrefix]| list.iter().any(|prefix| prefix.contains(mac));
+        if self.allow.is_empty() { !has(&self.deny) } else { has(&self.allow) }
+    }
+}
+
+/// How often something may happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Lasting rate per second, at least 1.
+    pub per_s: u32,
+    /// How many may come at once after silence, at least 1.
+    pub burst: u32,
+}
+
+/// The rates up to which requests of one kind are answered; `None` is no limit. What is over a rate is dropped, counted by
+/// the limit that did it, and uses up no other limit; there is no penalty afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimits {
+    /// For one MAC address on one line.
+    pub mac: Option<Rate>,
+    /// For one outer VLAN of a port; untagged counts as one.
+    pub vlan: Option<Rate>,
+    /// For one port.
+    pub port: Option<Rate>,
+}
+
+impl RateLimits {
+    /// No limits.
+    pub const NONE: Self = Self { mac: None, vlan: None, port: None };
+}
+
+impl Default for RateLimits {
+    /// Generous: a client sends a request every second at worst, and a town of 60,000 may come back at once.
+    fn default() -> Self {
+        Self {
+            mac: Some(Rate { per_s: 10, burst: 30 }),
+            vlan: Some(Rate { per_s: 20_000, burst: 65_536 }),
+            port: Some(Rate { per_s: 40_000, burst: 131_072 }),
+        }
+    }
+}
+
+/// What is locked out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LockOutBy {
+    /// The line: port, VLANs and MAC address.
+    #[default]
+    Line,
+    /// The circuit id where there is one, whatever the MAC address; else the line.
+    CircuitId,
+}
+
+/// When a failing line must wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockOutPolicy {
+    /// Failures that lead to a lock-out, at least 1.
+    pub failures_max: u16,
+    /// Time within which one failure must follow another to count with it.
+    pub window: Duration,
+    /// How long the first lock-out is; each further one twice the one before.
+    pub wait: Duration,
+    /// How long a lock-out is at most. A line that is quiet for the window and this time starts anew.
+    pub wait_max: Duration,
+    /// What is locked out.
+    pub by: LockOutBy,
+}
+
+impl Default for LockOutPolicy {
+    fn default() -> Self {
+        Self {
+            failures_max: 5,
+            window: Duration::from_secs(60),
+            wait: Duration::from_secs(10),
+            wait_max: Duration::from_secs(300),
+            by: LockOutBy::default(),
         }
     }
 }
@@ -155,6 +304,12 @@ pub struct AcConfig {
     pub cookie_lifetime: Duration,
     /// Priority of control frames.
     pub priority: ControlPriority,
+    /// How many PADIs are answered.
+    pub padi_rates: RateLimits,
+    /// How many PADRs with a good cookie are given out as requests.
+    pub padr_rates: RateLimits,
+    /// When a failing line must wait; `None` is never.
+    pub lock_out: Option<LockOutPolicy>,
 }
 
 impl Default for AcConfig {
@@ -165,6 +320,9 @@ impl Default for AcConfig {
             profiles: Vec::new(),
             cookie_lifetime: Duration::from_secs(60),
             priority: ControlPriority::default(),
+            padi_rates: RateLimits::default(),
+            padr_rates: RateLimits::default(),
+            lock_out: None,
         }
     }
 }
@@ -200,10 +358,24 @@ impl AcConfig {
             }
         }
         for (profile, service) in self.profiles.iter().enumerate() {
+            let patterns = service.macs.allow.len().max(service.macs.deny.len());
+            if patterns > MAC_PREFIXES_MAX || service.pado_rules.len() > PADO_RULES_MAX {
+                return Err(ConfigError::TooManyRules { profile });
+            }
             let length = service.ac_name.len();
             if !(1..=AC_NAME_LEN_MAX).contains(&length) {
                 return Err(ConfigError::AcName { profile, length });
             }
+        }
+        for limits in [&self.padi_rates, &self.padr_rates] {
+            for rate in [limits.mac, limits.vlan, limits.port].into_iter().flatten() {
+                if rate.per_s == 0 || rate.burst == 0 {
+                    return Err(ConfigError::Rate);
+                }
+            }
+        }
+        if self.lock_out.is_some_and(|policy| policy.failures_max == 0 || policy.wait > policy.wait_max) {
+            return Err(ConfigError::LockOut);
         }
         if !(Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&self.cookie_lifetime) {
             return Err(ConfigError::CookieLifetime(self.cookie_lifetime));
@@ -214,6 +386,11 @@ impl AcConfig {
 
 /// The longest AC-Name, octets: leaves room for the host's own tags in a PADO.
 const AC_NAME_LEN_MAX: usize = 255;
+
+/// Entries of an allow or a deny list at most: each is compared for each request.
+pub const MAC_PREFIXES_MAX: usize = 1024;
+/// PADO rules of a profile at most, for the same reason.
+pub const PADO_RULES_MAX: usize = 64;
 
 /// What is wrong with an [`AcConfig`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -255,6 +432,20 @@ pub enum ConfigError {
         /// Octets of the name.
         length: usize,
     },
+    /// A profile has more MAC prefixes or PADO rules than are compared for each request.
+    #[error(
+        "profile {profile}: more than {MAC_PREFIXES_MAX} MAC prefixes in a list, or more than {PADO_RULES_MAX} PADO rules"
+    )]
+    TooManyRules {
+        /// The profile.
+        profile: usize,
+    },
+    /// A rate or its burst is 0.
+    #[error("a rate limit and its burst are at least 1; leave the limit out for none")]
+    Rate,
+    /// A lock-out after no failure, or whose first wait is longer than its longest.
+    #[error("a lock-out takes at least 1 failure, and its first wait is at most its longest")]
+    LockOut,
     /// A cookie's lifetime is out of range.
     #[error("cookies that live {0:?}: expected 1 s to 1 h")]
     CookieLifetime(Duration),

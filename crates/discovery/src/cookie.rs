@@ -21,9 +21,10 @@ pub const COOKIE_LEN: usize = TIME_LEN + TRUNCATED_LEN;
 /// The block of SHA-256: a shorter key is filled up with zeros to it (RFC 2104 section 2).
 const BLOCK_LEN: usize = 64;
 
-/// Keeps the two uses of the key apart.
+/// Keeps the uses of a key apart.
 const PURPOSE_COOKIE: u8 = 1;
 const PURPOSE_FINGERPRINT: u8 = 2;
+const PURPOSE_SECRET: u8 = 3;
 
 /// Why a cookie is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +82,15 @@ pub(crate) struct Keys {
 impl Keys {
     pub(crate) fn new(key: &[u8; 32]) -> Self {
         Self { current: Key::new(key), previous: None, fingerprint: Key::new(&[0; 32]) }
+    }
+
+    /// Two secret numbers for a purpose that has nothing to do with cookies.
+    pub(crate) fn secret(&self, purpose: u8) -> [u64; 2] {
+        let mut mac = self.current.0.clone();
+        mac.update(&[PURPOSE_SECRET, purpose]);
+        let octets: [u8; 16] = left(mac);
+        let number = u128::from_be_bytes(octets);
+        [(number >> 64) as u64, number as u64]
     }
 
     pub(crate) fn rotate(&mut self, key: &[u8; 32]) {

@@ -21,17 +21,23 @@ mod config;
 mod cookie;
 mod frame;
 mod held;
+mod lock_out;
 mod outcome;
+mod rate;
 mod request;
 #[cfg(test)]
 mod tests;
 
 pub use concentrator::AccessConcentrator;
 pub use config::{
-    AcConfig, AccessPort, AccessRule, ConfigError, ControlPriority, ProfileIndex, ServiceProfile, VidRange, VlanMatch,
+    AcConfig, AccessPort, AccessRule, ConfigError, ControlPriority, LockOutBy, LockOutPolicy, MAC_PREFIXES_MAX,
+    MacFilter, MacPrefix, PADO_RULES_MAX, PadoMatch, PadoRule, PadoTime, ProfileIndex, Rate, RateLimits,
+    ServiceProfile, VidRange, VlanMatch,
 };
 pub use cookie::COOKIE_LEN;
 pub use held::HELD_MAX;
+pub use lock_out::LOCK_OUT_LINES_MAX;
 pub use outcome::{
     DiscoveryCounters, DiscoveryDrop, DiscoveryOutcome, ErrorTag, ReplyTooLong, RequestFingerprint, SessionRequest,
 };
+pub use rate::MAC_BUCKETS;

@@ -181,18 +181,12 @@ discovery_drops! {
     BadCookie, "bad_cookie", "A PADR whose AC-Cookie was not made here for this line.";
     ExpiredCookie, "expired_cookie", "A PADR whose AC-Cookie has passed its lifetime.";
     ReplyTooLong, "reply_too_long", "The reply would not fit an Ethernet payload of 1500 octets.";
-    Draining, "draining", "No new sessions are taken: the box is being drained.";
-    BoxFull, "box_full", "The limit of sessions in the box is reached.";
-    PortFull, "port_full", "The port's limit of sessions is reached.";
-    VlanFull, "vlan_full", "The outer VLAN's limit of sessions is reached.";
-    MacFull, "mac_full", "The limit of sessions of one MAC address is reached.";
-    CircuitFull, "circuit_full", "The limit of sessions of one circuit id is reached.";
-    HalfOpenFull, "half_open_full", "The port's limit of sessions that are still being set up is reached.";
     PortRate, "port_rate", "The port's rate of discovery requests is reached.";
     VlanRate, "vlan_rate", "The outer VLAN's rate of discovery requests is reached.";
     MacRate, "mac_rate", "The MAC address's rate of discovery requests is reached.";
     LockedOut, "locked_out", "The line has failed too often and must wait.";
     MacDenied, "mac_denied", "The MAC address is on the deny list, or not on the allow list.";
+    Withheld, "withheld", "A PADO rule leaves this client to another concentrator.";
     HeldFull, "held_full", "The queue of PADOs that are held back is full.";
 }
 

@@ -7,6 +7,8 @@ use bng_wire::{MacAddr, PortIndex, SessionId, VlanStack, VlanTag};
 use crate::*;
 
 mod field_cases;
+mod limits;
+mod reasons;
 mod rules;
 
 pub(super) const AC: [u8; 6] = [0x02, 0, 0, 0, 0, 0xfe];

@@ -119,7 +119,10 @@ fn host_uniq_parts_requests_with_one_cookie() {
 
 #[test]
 fn a_pado_is_held_back_for_its_time() {
-    let mut bench = Bench::with(|config| config.profiles[0].pado_delay = Duration::from_millis(500));
+    let mut bench = Bench::with(|config| {
+        config.profiles[0].pado_delay = Duration::from_millis(500);
+        config.padi_rates = RateLimits::NONE;
+    });
     let padi = |client| frame(BROADCAST, client, &[], PADI, 0, &[(SERVICE_NAME, b"")]);
     assert_eq!(bench.ac.poll_timeout(), None);
     let start = bench.now;

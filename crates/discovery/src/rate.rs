@@ -1,0 +1,186 @@
+//! How many requests are answered in a time: per MAC address, per outer VLAN, per port. All memory is taken at the start.
+
+use std::time::Instant;
+
+use bng_wire::{LineKey, PortIndex};
+
+use crate::config::{Rate, RateLimits};
+use crate::outcome::DiscoveryDrop;
+
+/// Buckets for MAC addresses. A MAC address has one by keyed hash; those that fall together share it, which costs them
+/// something only while one of them floods.
+pub const MAC_BUCKETS: usize = 16_384;
+/// One bucket for each VID.
+const VIDS: usize = 4096;
+
+/// A token bucket as one number: the time, in nanoseconds since the limiter's start, at which it will be full again (the
+/// generic cell rate algorithm). 0 is a full bucket.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bucket(u64);
+
+impl Bucket {
+    /// The bucket after one more token, or `None` where there is none left.
+    fn take(self, now_ns: u64, rate: Rate) -> Option<Self> {
+        let step_ns = NS_PER_S.checked_div(u64::from(rate.per_s))?;
+        let full_at = self.0.max(now_ns);
+        let depth_ns = step_ns.saturating_mul(u64::from(rate.burst.saturating_sub(1)));
+        (full_at.saturating_sub(now_ns) <= depth_ns).then(|| Self(full_at.saturating_add(step_ns)))
+    }
+}
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// The buckets of one kind of request.
+pub(crate) struct Limiter {
+    start: Instant,
+    /// Keeps a flooder from choosing whose bucket its MAC addresses fall into.
+    secret: [u64; 2],
+    ports: Box<[Bucket]>,
+    /// By port and outer VID; empty for ports that are no access ports.
+    vlans: Vec<Box<[Bucket]>>,
+    macs: Box<[Bucket]>,
+}
+
+impl Limiter {
+    /// Starts with full buckets. `secret` is random.
+    pub(crate) fn new(start: Instant, secret: [u64; 2]) -> Self {
+        let port_count = usize::from(PortIndex::MAX).saturating_add(1);
+        Self {
+            start,
+            secret,
+            ports: vec![Bucket::default(); port_count].into(),
+            vlans: vec![Box::default(); port_count],
+            macs: vec![Bucket::default(); MAC_BUCKETS].into(),
+        }
+    }
+
+    /// Makes a port's VLANs ready.
+    pub(crate) fn add_port(&mut self, port: PortIndex) {
+        if let Some(vlans) = self.vlans.get_mut(usize::from(port.0)).filter(|vlans| vlans.is_empty()) {
+            *vlans = vec![Bucket::default(); VIDS].into();
+        }
+    }
+
+    /// Takes a token from each bucket that a request falls into, or from none where one is empty: what one limit refuses
+    /// must not use up another, or one MAC address's flood would use up its VLAN, and a VLAN's flood the port.
+    pub(crate) fn admit(&mut self, now: Instant, line: &LineKey, limits: &RateLimits) -> Result<(), DiscoveryDrop> {
+        let elapsed = now.saturating_duration_since(self.start);
+        let now_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let mac_index = self.mac_index(line);
+        let port_index = usize::from(line.port.0);
+        let mut mac = self.macs.get_mut(mac_index);
+        let mut vlan = self.vlans.get_mut(port_index).and_then(|vlans| vlans.get_mut(usize::from(line.outer_vlan)));
+        let mut port = self.ports.get_mut(port_index);
+        let mac_after = after(&mac, now_ns, limits.mac).ok_or(DiscoveryDrop::MacRate)?;
+        let vlan_after = after(&vlan, now_ns, limits.vlan).ok_or(DiscoveryDrop::VlanRate)?;
+        let port_after = after(&port, now_ns, limits.port).ok_or(DiscoveryDrop::PortRate)?;
+        for (bucket, after) in [(&mut mac, mac_after), (&mut vlan, vlan_after), (&mut port, port_after)] {
+            if let Some(bucket) = bucket {
+                **bucket = after;
+            }
+        }
+        Ok(())
+    }
+
+    /// A folded multiplication of the keyed line: the same MAC address on two VLANs has two buckets.
+    fn mac_index(&self, line: &LineKey) -> usize {
+        let place = u64::from_be_bytes({
+            let [outer_high, outer_low] = line.outer_vlan.to_be_bytes();
+            let [inner_high, inner_low] = line.inner_vlan.to_be_bytes();
+            [0, 0, 0, line.port.0, outer_high, outer_low, inner_high, inner_low]
+        });
+        let [mac_secret, place_secret] = self.secret;
+        let product =
+            u128::from(line.peer_mac.to_u64() ^ mac_secret).wrapping_mul(u128::from(place ^ place_secret | 1));
+        let folded = (product as u64) ^ (product >> 64) as u64;
+        // A power of two, so the low bits do.
+        (folded as usize) & (MAC_BUCKETS - 1)
+    }
+}
+
+/// The bucket after a request; unchanged where there is no limit, `None` where it is empty.
+fn after(bucket: &Option<&mut Bucket>, now_ns: u64, rate: Option<Rate>) -> Option<Bucket> {
+    let bucket = bucket.as_deref().copied().unwrap_or_default();
+    match rate {
+        Some(rate) => bucket.take(now_ns, rate),
+        None => Some(bucket),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bng_wire::MacAddr;
+    use std::time::Duration;
+
+    fn line(mac: u64, outer_vlan: u16) -> LineKey {
+        LineKey { port: PortIndex(0), outer_vlan, inner_vlan: 0, peer_mac: MacAddr::from_u64(mac) }
+    }
+
+    fn limiter() -> (Limiter, Instant) {
+        let start = Instant::now();
+        let mut limiter = Limiter::new(start, [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210]);
+        limiter.add_port(PortIndex(0));
+        (limiter, start)
+    }
+
+    fn limits(mac: Option<Rate>, vlan: Option<Rate>, port: Option<Rate>) -> RateLimits {
+        RateLimits { mac, vlan, port }
+    }
+
+    fn admitted(limiter: &mut Limiter, now: Instant, line: &LineKey, limits: &RateLimits, offered: usize) -> usize {
+        (0..offered).filter(|_| limiter.admit(now, line, limits).is_ok()).count()
+    }
+
+    #[test]
+    fn a_burst_then_the_rate() {
+        let (mut limiter, start) = limiter();
+        let limits = limits(Some(Rate { per_s: 10, burst: 5 }), None, None);
+        let line = line(1, 0);
+        assert_eq!(admitted(&mut limiter, start, &line, &limits, 100), 5);
+        assert_eq!(limiter.admit(start, &line, &limits), Err(DiscoveryDrop::MacRate));
+        for second_tenth in 1..=50 {
+            let now = start + Duration::from_millis(100 * second_tenth);
+            assert_eq!(admitted(&mut limiter, now, &line, &limits, 100), 1, "{second_tenth}");
+        }
+        // Silence fills the bucket up, and no further; there is no penalty for the flood before.
+        assert_eq!(admitted(&mut limiter, start + Duration::from_secs(60), &line, &limits, 100), 5);
+    }
+
+    #[test]
+    fn what_one_limit_refuses_uses_up_no_other() {
+        let (mut limiter, now) = limiter();
+        let limits = limits(
+            Some(Rate { per_s: 1, burst: 2 }),
+            Some(Rate { per_s: 1, burst: 10 }),
+            Some(Rate { per_s: 1, burst: 15 }),
+        );
+        // One MAC address floods: its VLAN loses 2 tokens only.
+        assert_eq!(admitted(&mut limiter, now, &line(1, 5), &limits, 1000), 2);
+        // Many MAC addresses flood VLAN 5: the port loses 10 only.
+        let flood = (2..1000).filter(|mac| limiter.admit(now, &line(*mac, 5), &limits).is_ok()).count();
+        assert_eq!(flood, 8);
+        assert_eq!(limiter.admit(now, &line(5000, 5), &limits), Err(DiscoveryDrop::VlanRate));
+        // Another VLAN still has the port's rest.
+        let others = (2..1000).filter(|mac| limiter.admit(now, &line(*mac, 6), &limits).is_ok()).count();
+        assert_eq!(others, 5);
+        assert_eq!(limiter.admit(now, &line(5000, 6), &limits), Err(DiscoveryDrop::PortRate));
+    }
+
+    #[test]
+    fn no_limit_is_no_limit() {
+        let (mut limiter, now) = limiter();
+        assert_eq!(admitted(&mut limiter, now, &line(1, 5), &limits(None, None, None), 10_000), 10_000);
+    }
+
+    #[test]
+    fn mac_addresses_spread_over_the_buckets() {
+        let (limiter, _) = limiter();
+        let mut used = vec![0u32; MAC_BUCKETS];
+        for mac in 0..4 * MAC_BUCKETS as u64 {
+            used[limiter.mac_index(&line(0x0200_0000_0000 + mac, 7))] += 1;
+        }
+        let most = *used.iter().max().unwrap();
+        assert!(most <= 24, "{most} of a mean of 4 in one bucket");
+    }
+}
