@@ -21,10 +21,11 @@ pub enum Discard {
     /// A code that only this side sends, or one that needs no answer where none was asked for.
     #[error("not expected from a client")]
     Unexpected,
-    /// Magic-Number of an Echo is neither the client's nor zero (RFC 1661 section 6.4).
-    #[error("magic number is not the client's")]
-    MagicMismatch,
-    /// A repeated authentication request whose answer is still being waited for.
+    /// An Echo-Request that carries this side's own magic number: a loop (RFC 1661 section 6.4).
+    #[error("echo with this side's own magic number")]
+    OwnMagic,
+    /// A repeated authentication request while the verdict is still being waited for: the one verdict will answer the
+    /// latest request.
     #[error("authentication is already under way")]
     AuthPending,
     /// The link has ended.
@@ -41,7 +42,7 @@ impl Discard {
         Self::OptionMismatch,
         Self::WrongPhase,
         Self::Unexpected,
-        Self::MagicMismatch,
+        Self::OwnMagic,
         Self::AuthPending,
         Self::Ended,
     ];
@@ -56,7 +57,7 @@ impl Discard {
             Self::OptionMismatch => "ppp_option_mismatch",
             Self::WrongPhase => "ppp_wrong_phase",
             Self::Unexpected => "ppp_unexpected",
-            Self::MagicMismatch => "ppp_magic_mismatch",
+            Self::OwnMagic => "ppp_own_magic",
             Self::AuthPending => "ppp_auth_pending",
             Self::Ended => "ppp_ended",
         }

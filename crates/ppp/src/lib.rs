@@ -20,12 +20,24 @@
     )
 )]
 
+mod authenticate;
+pub mod automaton;
+mod chap;
 pub mod config;
 pub mod error;
 pub mod events;
+mod ipcp;
+mod ipv6cp;
+mod keepalive;
+mod lcp;
+mod negotiate;
+mod pap;
+mod random;
 mod session;
+mod transitions;
 
+pub use chap::verify_chap_md5;
 pub use config::{AuthMethod, PppConfig};
 pub use error::Discard;
 pub use events::{Action, AuthRequest, AuthVerdict, Credentials, EndCause, Ipv4Offer, Ipv6Offer, Secret};
-pub use session::{Phase, Ppp, verify_chap_md5};
+pub use session::{Phase, Ppp};
