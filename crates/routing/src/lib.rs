@@ -12,6 +12,8 @@
 mod fib_table;
 mod handle;
 mod held;
+#[cfg(test)]
+mod kernel_tests;
 mod messages;
 mod netlink;
 mod requests;

@@ -348,3 +348,78 @@ pub(crate) fn own_pool(message: &RawMessage<'_>) -> Option<Prefix> {
     });
     Prefix::new(destination.filter(|_| own)?, route.header.destination_prefix_length)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::netlink::messages;
+
+    /// A next-hop object's message: header, `struct nhmsg`, attributes.
+    fn next_hop_message(kind: u16, flags: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0];
+        body.extend(flags.to_ne_bytes());
+        for (kind, value) in attributes {
+            body.extend((value.len() as u16 + 4).to_ne_bytes());
+            body.extend(kind.to_ne_bytes());
+            body.extend_from_slice(value);
+            body.resize(body.len().next_multiple_of(4), 0);
+        }
+        let mut octets = (body.len() as u32 + 16).to_ne_bytes().to_vec();
+        octets.extend(kind.to_ne_bytes());
+        octets.extend([0; 10]);
+        octets.extend(body);
+        octets
+    }
+
+    fn read_all(datagram: &[u8]) -> Vec<Reading> {
+        messages(datagram).map(|message| read(&message)).collect()
+    }
+
+    #[test]
+    fn next_hop_objects_are_read() {
+        let [id, oif] = [7u32.to_ne_bytes(), 10u32.to_ne_bytes()];
+        let hop = next_hop_message(RTM_NEWNEXTHOP, 16, &[(1, &id), (5, &oif), (6, &[198, 51, 100, 2])]);
+        let gateway = Some(IpAddr::from([198, 51, 100, 2]));
+        let object = NextHopObject::Hop(Hop { if_index: 10, gateway, dead: true });
+        assert_eq!(read_all(&hop), [Reading::Change(Change::NewNextHop { id: 7, object })]);
+
+        let members = [1u32.to_ne_bytes(), [0; 4], 2u32.to_ne_bytes(), [3, 0, 0, 0]].concat();
+        let group = next_hop_message(RTM_NEWNEXTHOP, 0, &[(1, &id), (2, &members)]);
+        let object = NextHopObject::Group(vec![1, 2]);
+        assert_eq!(read_all(&group), [Reading::Change(Change::NewNextHop { id: 7, object })]);
+
+        let blackhole = next_hop_message(RTM_NEWNEXTHOP, 0, &[(1, &id), (4, &[])]);
+        let object = NextHopObject::Blackhole;
+        assert_eq!(read_all(&blackhole), [Reading::Change(Change::NewNextHop { id: 7, object })]);
+
+        // Two messages in one datagram, the second without the id that it has to have.
+        let two = [next_hop_message(RTM_DELNEXTHOP, 0, &[(1, &id)]), next_hop_message(RTM_DELNEXTHOP, 0, &[])].concat();
+        assert_eq!(read_all(&two), [Reading::Change(Change::DelNextHop { id: 7 }), Reading::Unreadable]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_datagram_is_too_odd(datagram in prop::collection::vec(any::<u8>(), 0..200)) {
+            read_all(&datagram);
+        }
+
+        #[test]
+        fn no_next_hop_message_is_too_odd(
+            kind in RTM_NEWNEXTHOP..=RTM_DELNEXTHOP,
+            body in prop::collection::vec(any::<u8>(), 0..100),
+        ) {
+            let mut octets = (body.len() as u32 + 16).to_ne_bytes().to_vec();
+            octets.extend(kind.to_ne_bytes());
+            octets.extend([0; 10]);
+            octets.extend(body);
+            let readings = read_all(&octets);
+            prop_assert_eq!(readings.len(), 1);
+            // Whatever is understood has an id; what is not says so.
+            if octets.len() < 24 {
+                prop_assert_eq!(&readings, &[Reading::Unreadable]);
+            }
+        }
+    }
+}

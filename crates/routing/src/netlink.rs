@@ -51,7 +51,7 @@ impl<'a> RawMessage<'a> {
 }
 
 /// The messages of one datagram.
-fn messages(mut datagram: &[u8]) -> impl Iterator<Item = RawMessage<'_>> {
+pub(crate) fn messages(mut datagram: &[u8]) -> impl Iterator<Item = RawMessage<'_>> {
     std::iter::from_fn(move || {
         let (head, _) = datagram.split_first_chunk::<HEADER_OCTETS>()?;
         let [l0, l1, l2, l3, k0, k1, f0, f1, s0, s1, s2, s3, ..] = *head;

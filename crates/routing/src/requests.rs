@@ -76,7 +76,7 @@ fn pool_message(prefix: Prefix) -> RouteMessage {
 }
 
 /// A static route by way of a gateway.
-fn static_message(to: Prefix, via: IpAddr, if_index: Option<u32>) -> RouteMessage {
+pub(crate) fn static_message(to: Prefix, via: IpAddr, if_index: Option<u32>) -> RouteMessage {
     let mut message = route_message(to, RouteType::Unicast, libc::RTPROT_STATIC);
     message.attributes.push(match (to.address(), via) {
         (IpAddr::V4(_), IpAddr::V6(v6)) => RouteAttribute::Via(RouteVia::Inet6(v6)),
