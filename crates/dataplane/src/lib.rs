@@ -22,6 +22,7 @@ mod counters;
 mod frame;
 mod inject;
 mod limit;
+pub mod memory;
 mod pipeline;
 mod ports;
 mod reason;

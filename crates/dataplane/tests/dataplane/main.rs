@@ -1,0 +1,9 @@
+//! The pipeline on frames: every reason, both directions, the cases from the field, and noise.
+#![allow(unreachable_pub)] // a test binary exports nothing
+
+mod bed;
+mod downstream;
+mod field_cases;
+mod noise;
+mod reasons;
+mod upstream;
