@@ -7,7 +7,8 @@ use bng_wire::{Line, LineKey, MacAddr, PortIndex, SessionId, VlanStack};
 
 use crate::access;
 use crate::config::{
-    AcConfig, AccessPort, ConfigError, PadoMatch, PadoRule, PadoTime, Ports, ProfileIndex, ServiceProfile,
+    AcConfig, AccessPort, ConfigError, DiscoveryLimits, PadoMatch, PadoRule, PadoTime, Ports, ProfileIndex,
+    ServiceProfile,
 };
 use crate::cookie::{CookieError, Keys};
 use crate::frame::{self, Reply};
@@ -22,6 +23,7 @@ use crate::request::{self, RequestTags};
 /// The access concentrator: its configuration, its cookie keys, and what bounds floods. It has no table of clients.
 pub struct AccessConcentrator {
     config: AcConfig,
+    limits: DiscoveryLimits,
     /// The access ports by index.
     ports: Ports,
     keys: Keys,
@@ -56,6 +58,7 @@ impl AccessConcentrator {
         let keys = Keys::new(&cookie_key);
         let mut ac = Self {
             config,
+            limits: DiscoveryLimits::default(),
             ports,
             epoch: now,
             epoch_s: clock_s,
@@ -89,6 +92,16 @@ impl AccessConcentrator {
         Ok(())
     }
 
+    /// Takes new limits in place of the defaults, or of those before.
+    ///
+    /// # Errors
+    /// [`ConfigError::Rate`] and [`ConfigError::LockOut`]; the old limits then stay.
+    pub fn set_limits(&mut self, limits: DiscoveryLimits) -> Result<(), ConfigError> {
+        limits.validate()?;
+        self.limits = limits;
+        Ok(())
+    }
+
     /// Tells how many sessions are up, for PADO rules that look at it.
     pub fn set_sessions(&mut self, sessions: u32) {
         self.sessions = sessions;
@@ -97,13 +110,13 @@ impl AccessConcentrator {
     /// Tells that a line's login or session has failed: a wrong password, a session gone at once. Where the policy now locks
     /// the line out, for how long.
     pub fn session_failed(&mut self, now: Instant, line: &LineKey, circuit_id: Option<&[u8]>) -> Option<Duration> {
-        let policy = self.config.lock_out?;
+        let policy = self.limits.lock_out?;
         self.lock_out.failed(now, line, circuit_id, &policy)
     }
 
     /// Tells that a line has shown itself good: its failures are forgotten.
     pub fn session_succeeded(&mut self, line: &LineKey, circuit_id: Option<&[u8]>) {
-        if let Some(policy) = self.config.lock_out {
+        if let Some(policy) = self.limits.lock_out {
             self.lock_out.succeeded(line, circuit_id, policy.by);
         }
     }
@@ -196,7 +209,7 @@ impl AccessConcentrator {
         let PadoTime::After(delay) = self.pado_time(place.profile, &tags) else {
             return Err(DiscoveryDrop::Withheld);
         };
-        self.padi_limiter.admit(now, &line.key(), &self.config.padi_rates)?;
+        self.padi_limiter.admit(now, &line.key(), &self.limits.padi_rates)?;
         let place = self.place(line, port, profile_index)?;
         if !delay.is_zero() && self.held.is_full() {
             return Err(DiscoveryDrop::HeldFull);
@@ -263,7 +276,7 @@ impl AccessConcentrator {
             CookieError::Expired => DiscoveryDrop::ExpiredCookie,
         })?;
         // After the cookie: a forger of addresses must not use up what is for those who hold one.
-        self.padr_limiter.admit(now, &line.key(), &self.config.padr_rates)?;
+        self.padr_limiter.admit(now, &line.key(), &self.limits.padr_rates)?;
         let place = self.place(line, port, profile_index)?;
         self.admits(now, &place, &tags)?;
         let fingerprint = self.keys.fingerprint(cookie, tags.host_uniq);
@@ -417,7 +430,7 @@ impl AccessConcentrator {
         if !place.profile.macs.admits(place.line.peer_mac) {
             return Err(DiscoveryDrop::MacDenied);
         }
-        if let Some(policy) = self.config.lock_out
+        if let Some(policy) = self.limits.lock_out
             && self.lock_out.len() > 0
         {
             let access_line = tags.access_line().map(|read| read.line);

@@ -291,6 +291,33 @@ impl ControlPriority {
     }
 }
 
+/// What bounds the load that clients can make. Apart from [`AcConfig`], because it has good defaults and may change alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DiscoveryLimits {
+    /// How many PADIs are answered.
+    pub padi_rates: RateLimits,
+    /// How many PADRs with a good cookie are given out as requests.
+    pub padr_rates: RateLimits,
+    /// When a failing line must wait; `None` is never.
+    pub lock_out: Option<LockOutPolicy>,
+}
+
+impl DiscoveryLimits {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        for limits in [&self.padi_rates, &self.padr_rates] {
+            for rate in [limits.mac, limits.vlan, limits.port].into_iter().flatten() {
+                if rate.per_s == 0 || rate.burst == 0 {
+                    return Err(ConfigError::Rate);
+                }
+            }
+        }
+        if self.lock_out.is_some_and(|policy| policy.failures_max == 0 || policy.wait > policy.wait_max) {
+            return Err(ConfigError::LockOut);
+        }
+        Ok(())
+    }
+}
+
 /// Everything the access concentrator is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcConfig {
@@ -304,12 +331,6 @@ pub struct AcConfig {
     pub cookie_lifetime: Duration,
     /// Priority of control frames.
     pub priority: ControlPriority,
-    /// How many PADIs are answered.
-    pub padi_rates: RateLimits,
-    /// How many PADRs with a good cookie are given out as requests.
-    pub padr_rates: RateLimits,
-    /// When a failing line must wait; `None` is never.
-    pub lock_out: Option<LockOutPolicy>,
 }
 
 impl Default for AcConfig {
@@ -320,9 +341,6 @@ impl Default for AcConfig {
             profiles: Vec::new(),
             cookie_lifetime: Duration::from_secs(60),
             priority: ControlPriority::default(),
-            padi_rates: RateLimits::default(),
-            padr_rates: RateLimits::default(),
-            lock_out: None,
         }
     }
 }
@@ -366,16 +384,6 @@ impl AcConfig {
             if !(1..=AC_NAME_LEN_MAX).contains(&length) {
                 return Err(ConfigError::AcName { profile, length });
             }
-        }
-        for limits in [&self.padi_rates, &self.padr_rates] {
-            for rate in [limits.mac, limits.vlan, limits.port].into_iter().flatten() {
-                if rate.per_s == 0 || rate.burst == 0 {
-                    return Err(ConfigError::Rate);
-                }
-            }
-        }
-        if self.lock_out.is_some_and(|policy| policy.failures_max == 0 || policy.wait > policy.wait_max) {
-            return Err(ConfigError::LockOut);
         }
         if !(Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&self.cookie_lifetime) {
             return Err(ConfigError::CookieLifetime(self.cookie_lifetime));

@@ -30,9 +30,9 @@ mod tests;
 
 pub use concentrator::AccessConcentrator;
 pub use config::{
-    AcConfig, AccessPort, AccessRule, ConfigError, ControlPriority, LockOutBy, LockOutPolicy, MAC_PREFIXES_MAX,
-    MacFilter, MacPrefix, PADO_RULES_MAX, PadoMatch, PadoRule, PadoTime, ProfileIndex, Rate, RateLimits,
-    ServiceProfile, VidRange, VlanMatch,
+    AcConfig, AccessPort, AccessRule, ConfigError, ControlPriority, DiscoveryLimits, LockOutBy, LockOutPolicy,
+    MAC_PREFIXES_MAX, MacFilter, MacPrefix, PADO_RULES_MAX, PadoMatch, PadoRule, PadoTime, ProfileIndex, Rate,
+    RateLimits, ServiceProfile, VidRange, VlanMatch,
 };
 pub use cookie::COOKIE_LEN;
 pub use held::HELD_MAX;

@@ -153,6 +153,14 @@ impl Bench {
         Self::new(config)
     }
 
+    /// Sets limits that are part of a case.
+    pub(super) fn limits(mut self, change: impl FnOnce(&mut DiscoveryLimits)) -> Self {
+        let mut limits = DiscoveryLimits::default();
+        change(&mut limits);
+        self.ac.set_limits(limits).unwrap();
+        self
+    }
+
     pub(super) fn pass(&mut self, time: Duration) {
         self.now += time;
     }

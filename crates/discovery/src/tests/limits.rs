@@ -21,8 +21,8 @@ fn client(number: u32) -> [u8; 6] {
 fn p73_a_padi_flood_is_answered_up_to_the_limit_only() {
     let mut bench = Bench::with(|config| {
         config.access = vec![rule(0, VlanMatch::Single { tpid: 0x8100, vids: VidRange::ANY })];
-        config.padi_rates.vlan = Some(Rate { per_s: 1000, burst: 1000 });
-    });
+    })
+    .limits(|limits| limits.padi_rates.vlan = Some(Rate { per_s: 1000, burst: 1000 }));
     let flooded = [(0x8100, 100)];
     let calm = [(0x8100, 101)];
     let mut offers = 0;
@@ -54,7 +54,7 @@ fn p73_a_padi_flood_is_answered_up_to_the_limit_only() {
 /// PADRs have buckets of their own, and forged ones take nothing from them.
 #[test]
 fn forged_padrs_use_up_nothing() {
-    let mut bench = Bench::with(|config| config.padr_rates.port = Some(Rate { per_s: 1, burst: 2 }));
+    let mut bench = Bench::new(config()).limits(|limits| limits.padr_rates.port = Some(Rate { per_s: 1, burst: 2 }));
     let cookie = bench.cookie(CLIENT, &[]);
     for number in 0..1000 {
         let tags: &[(u16, &[u8])] = &[(SERVICE_NAME, b""), (AC_COOKIE, &cookie)];
@@ -70,8 +70,8 @@ fn forged_padrs_use_up_nothing() {
 
 #[test]
 fn a_line_that_fails_again_and_again_waits() {
-    let mut bench = Bench::with(|config| {
-        config.lock_out = Some(LockOutPolicy { failures_max: 2, by: LockOutBy::CircuitId, ..LockOutPolicy::default() });
+    let mut bench = Bench::new(config()).limits(|limits| {
+        limits.lock_out = Some(LockOutPolicy { failures_max: 2, by: LockOutBy::CircuitId, ..LockOutPolicy::default() });
     });
     let circuit = hex("00000de9 01 04 6c696e65");
     let tags: &[(u16, &[u8])] = &[(SERVICE_NAME, b""), (0x0105, &circuit)];

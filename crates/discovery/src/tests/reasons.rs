@@ -18,8 +18,10 @@ fn each_reason_is_provoked() {
             ..rule(0, VlanMatch::Single { tpid: 0x8100, vids: VidRange::one(vid) })
         };
         config.access.extend([delayed(9), delayed(10)]);
-        config.lock_out = Some(LockOutPolicy { failures_max: 1, ..LockOutPolicy::default() });
-        config.padi_rates.mac = Some(Rate { per_s: 1, burst: 1_000_000 });
+    })
+    .limits(|limits| {
+        limits.lock_out = Some(LockOutPolicy { failures_max: 1, ..LockOutPolicy::default() });
+        limits.padi_rates.mac = Some(Rate { per_s: 1, burst: 1_000_000 });
     });
     let mut unprovoked: std::collections::BTreeSet<Reason> = Reason::ALL.iter().copied().collect();
     let name = (SERVICE_NAME, &b""[..]);
@@ -86,12 +88,12 @@ fn each_reason_is_provoked() {
     unprovoked.remove(&Reason::LockedOut);
 
     let one = Some(Rate { per_s: 1, burst: 1 });
-    for (limits, reason) in [
+    for (rates, reason) in [
         (RateLimits { mac: one, ..RateLimits::NONE }, Reason::MacRate),
         (RateLimits { vlan: one, ..RateLimits::NONE }, Reason::VlanRate),
         (RateLimits { port: one, ..RateLimits::NONE }, Reason::PortRate),
     ] {
-        let mut bench = Bench::with(|config| config.padi_rates = limits);
+        let mut bench = Bench::new(config()).limits(|limits| limits.padi_rates = rates);
         bench.reply(&good);
         bench.dropped(&good, reason);
         unprovoked.remove(&reason);

@@ -119,10 +119,8 @@ fn host_uniq_parts_requests_with_one_cookie() {
 
 #[test]
 fn a_pado_is_held_back_for_its_time() {
-    let mut bench = Bench::with(|config| {
-        config.profiles[0].pado_delay = Duration::from_millis(500);
-        config.padi_rates = RateLimits::NONE;
-    });
+    let mut bench = Bench::with(|config| config.profiles[0].pado_delay = Duration::from_millis(500))
+        .limits(|limits| limits.padi_rates = RateLimits::NONE);
     let padi = |client| frame(BROADCAST, client, &[], PADI, 0, &[(SERVICE_NAME, b"")]);
     assert_eq!(bench.ac.poll_timeout(), None);
     let start = bench.now;
@@ -204,6 +202,11 @@ fn a_wrong_configuration_is_named() {
     assert!(wrong(|config| config.profiles[0].ac_name.clear()).unwrap().contains("0 octets"));
     assert!(wrong(|config| config.cookie_lifetime = Duration::ZERO).unwrap().contains("1 s to 1 h"));
     let mut bench = Bench::new(config());
+    let mut limits = DiscoveryLimits::default();
+    limits.padr_rates.vlan = Some(Rate { per_s: 0, burst: 1 });
+    assert_eq!(bench.ac.set_limits(limits), Err(ConfigError::Rate));
+    let lock_out = Some(LockOutPolicy { failures_max: 0, ..LockOutPolicy::default() });
+    assert_eq!(bench.ac.set_limits(DiscoveryLimits { lock_out, ..Default::default() }), Err(ConfigError::LockOut));
     let bad = AcConfig { cookie_lifetime: Duration::ZERO, ..config() };
     assert!(bench.ac.reconfigure(bad).is_err());
     bench.cookie(CLIENT, &[]);
