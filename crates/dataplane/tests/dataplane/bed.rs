@@ -150,7 +150,7 @@ impl Bed {
 
         let tables = Tables { sessions: table, fib, pools: Arc::clone(&pools), ports };
         let pipeline = Pipeline::new(0, tables, Arc::new(WorkerCounters::default()), PipelineConfig::default());
-        Self { pipeline, sessions, fib: writer, pools, pool4, pool6, router, client, client_2, spec, now_ms: 1_000_000 }
+        Self { pipeline, sessions, fib: writer, pools, pool4, router, client, client_2, spec, now_ms: 1_000_000 }
     }
 
     /// Changes the first client's session.
