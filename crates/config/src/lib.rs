@@ -6,11 +6,18 @@
 //! every error it can find, so that one run of `bngd check` shows them all.
 #![forbid(unsafe_code)]
 
+mod decode;
 mod error;
 mod load;
 mod model;
 mod net;
+mod received;
+mod schema;
 mod secret;
+mod source;
+mod suggest;
+mod tree;
+mod validate;
 mod vlan;
 
 pub use error::{ConfigErrors, Place, Problem, Severity};
@@ -24,10 +31,29 @@ pub use net::{InterfaceAddress, IpPrefix, Ipv4Prefix, Ipv6Prefix, PrefixError};
 pub use secret::Secret;
 pub use vlan::{VlanSet, VlanSetError};
 
+pub use schema::schema;
+
 /// Reads and checks a configuration file and the files that it names.
 ///
 /// # Errors
 /// Every error found, each with its place; nothing but the files was touched.
 pub fn load(path: &std::path::Path) -> Result<Config, ConfigErrors> {
-    load::load(path, &load::Machine::current())
+    load::load(path, &Machine::current())
+}
+
+/// The same for a machine other than this one.
+///
+/// # Errors
+/// See [`load`].
+pub fn load_for(path: &std::path::Path, machine: &Machine) -> Result<Config, ConfigErrors> {
+    load::load(path, machine)
+}
+
+/// The same for a text that is at hand; files that it names are sought from the folder of `path`, which is also the
+/// name in what is reported.
+///
+/// # Errors
+/// See [`load`].
+pub fn load_text(path: &std::path::Path, text: &str, machine: &Machine) -> Result<Config, ConfigErrors> {
+    load::load_text(path, text, machine)
 }

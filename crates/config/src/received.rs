@@ -1,0 +1,587 @@
+//! The sections of the file as they are received: typed, defaults filled in, nothing compared with anything else yet.
+//! Each section is declared once here; its documentation is also the schema's.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::decode::{
+    AnyText, At, Decode, Here, Int, List, Named, Octets, Parsed, Text, TextForm, Time, entries, scalar, section,
+    unknown_keys, words,
+};
+use crate::source::Sources;
+use crate::tree::{Kind, Tree};
+use crate::{
+    AaaMethod, AuthMethod, Hugepages, InterfaceAddress, IpPrefix, Ipv4Prefix, Ipv6Prefix, LogFormat, LogLevel,
+    MssClamp, PrefixError, Rss, Secret, StopSessions, Tpid, VlanSet,
+};
+
+section! {
+    /// Configuration of bngd, a PPPoE broadband network gateway.
+    struct Root {
+        /// The box itself.
+        with node: NodeSection = "{}",
+        /// Which CPU does what. A CPU named twice is shared, with a warning; one that does not exist is an error.
+        needed cores: CoresSection = "{workers: []}",
+        /// What is handed to DPDK.
+        with dpdk: DpdkSection = "{}",
+        /// The Ethernet ports, by name.
+        needed ports: Named<PortSection> = "{}",
+        /// Routed interfaces towards the core, by name. Each has a kernel twin of the same name, so a name has at most
+        /// 15 octets.
+        with interfaces: Named<InterfaceSection> = "{}",
+        /// Static routes.
+        with routes: List<RouteSection> = "[]",
+        /// Which frames from subscribers get which service. The first match wins; no match means no service.
+        with access: List<AccessSection> = "[]",
+        /// What subscribers of one kind get, by name.
+        with profiles: Named<ProfileSection> = "{}",
+        /// Pools of IPv4 addresses and IPv6 prefixes, by name.
+        with pools: Named<PoolSection> = "{}",
+        /// Who may log in.
+        with aaa: AaaSection = "{}",
+        /// How the box is watched.
+        with telemetry: TelemetrySection = "{}",
+        /// What happens when the daemon is stopped.
+        with stop: StopSection = "{}",
+        /// The sizes of tables and queues. Each is reserved at start, so that nothing grows without bound.
+        with limits: LimitsSection = "{}",
+    }
+}
+
+section! {
+    /// The box itself.
+    struct NodeSection {
+        /// Its name: the AC-Name where a profile sets none. Default: the host name.
+        optional name: Text<64>,
+    }
+}
+
+section! {
+    /// Which CPU does what.
+    struct CoresSection {
+        /// The CPU of the control core.
+        with control: Int<0, 1023> = "0",
+        /// The CPU of each worker; there are as many workers as elements, at most 64.
+        needed workers: List<Int<0, 1023>> = "[]",
+    }
+}
+
+section! {
+    /// What is handed to DPDK.
+    struct DpdkSection {
+        /// Memory for packet buffers and DPDK's own tables, in MiB.
+        with memory_mb: Int<64, 1_048_576> = "512",
+        /// Whether huge pages are used.
+        with hugepages: Hugepages = "auto",
+        /// Further EAL arguments, handed over as they are.
+        with eal_args: List<Text<256>> = "[]",
+        /// Packet buffers to allocate. Default: as many as queues and descriptors need.
+        optional mbufs: Int<1024, 16_777_216>,
+    }
+}
+
+section! {
+    /// An Ethernet port driven by DPDK.
+    struct PortSection {
+        /// The DPDK device with its arguments: a PCI address such as `0000:3b:00.0`, or a virtual device such as
+        /// `net_tap0,iface=acc0`.
+        required device: Text<256>,
+        /// net_tap: the network namespace, by its name under /run/netns, in which the kernel's side is made.
+        optional netns: Text<64>,
+        /// The largest Ethernet payload, VLAN tags not counted, in octets. net_tap takes at most 1504; PPPoE with
+        /// 1500-octet packets needs 1508. Default: on access ports 1508, or 1504 on net_tap; on others 1500.
+        optional mtu: Int<576, 9600>,
+        /// Receive queues, and as many transmit queues. Default: one for each worker, at most 4 on net_tap.
+        optional queues: QueuesValue,
+        /// Who spreads packets over the workers.
+        with rss: Rss = "auto",
+        /// The MAC address to set. Default: the device's own.
+        optional mac: Parsed<MacText>,
+        /// Descriptors of each queue.
+        with descriptors: DescriptorsSection = "{}",
+    }
+}
+
+section! {
+    /// Descriptors of each queue.
+    struct DescriptorsSection {
+        /// Of each receive queue.
+        with rx: Int<64, 8192> = "1024",
+        /// Of each transmit queue.
+        with tx: Int<64, 8192> = "1024",
+    }
+}
+
+section! {
+    /// A routed interface on a port, or on a VLAN of it.
+    struct InterfaceSection {
+        /// The port's name.
+        required port: Text<32>,
+        /// VLAN id. Default: untagged.
+        optional vlan: Int<1, 4094>,
+        /// Its addresses with the length of the connected network.
+        with addresses: List<Parsed<InterfaceAddress>> = "[]",
+        /// The largest IP packet, in octets. Default: 1500, or the port's MTU where that is less.
+        optional mtu: Int<576, 9600>,
+    }
+}
+
+section! {
+    /// A static route.
+    struct RouteSection {
+        /// The destination network.
+        required to: Parsed<IpPrefix>,
+        /// The next hop: an address in the network of an interface, or a link-local one.
+        required via: Parsed<IpAddr>,
+        /// The interface's name. Needed where the next hop is link-local.
+        optional interface: Text<32>,
+    }
+}
+
+section! {
+    /// One match of the access list.
+    struct AccessSection {
+        /// The port's name.
+        required port: Text<32>,
+        /// Match frames without a tag, or with a priority tag alone.
+        with untagged: bool = "false",
+        /// VLAN ids of the outer tag: an id, a range `100-199`, a list of both, or `any`. Without `inner_vlan`, the frame
+        /// must have exactly this one tag.
+        optional outer_vlan: VlanSet,
+        /// VLAN ids of the inner tag, in the same forms: the frame must have exactly two tags.
+        optional inner_vlan: VlanSet,
+        /// The outer tag's protocol identifier. Default: `dot1ad` for two tags, `dot1q` for one.
+        optional tpid: Tpid,
+        /// The profile's name.
+        required profile: Text<32>,
+    }
+}
+
+section! {
+    /// What subscribers of one kind get.
+    struct ProfileSection {
+        /// The discovery stage (RFC 2516).
+        with pppoe: PppoeSection = "{}",
+        /// LCP and authentication (RFC 1661).
+        with ppp: PppSection = "{}",
+        /// IPv4. Left out, these subscribers get none.
+        optional ipv4: Ipv4Section,
+        /// IPv6. Left out, these subscribers get none.
+        optional ipv6: Ipv6Section,
+        /// TCP MSS clamping in both directions.
+        with mss_clamp: MssClamp = "auto",
+        /// Who decides about a login.
+        with aaa: AaaMethod = "local",
+    }
+}
+
+section! {
+    /// The discovery stage (RFC 2516).
+    struct PppoeSection {
+        /// AC-Name. Default: the node's name.
+        optional ac_name: Text<64>,
+        /// Services offered. The empty name stands for any client that asks for none in particular.
+        with service_names: List<AnyText<64>> = "['']",
+        /// Serve a client that asks for a service that is not in the list.
+        with accept_any_service: bool = "false",
+        /// The largest PPP-Max-Payload granted (RFC 4638), in octets; the port and the tags may allow less. 1492 leaves
+        /// the tag unanswered.
+        with max_payload: Int<1492, 9000> = "1500",
+        /// Sessions that one MAC address may have on one line.
+        with sessions_per_mac: Int<1, 64> = "1",
+    }
+}
+
+section! {
+    /// LCP and authentication (RFC 1661, RFC 1334, RFC 1994).
+    struct PppSection {
+        /// Authentication protocols in the order in which they are offered.
+        with auth: List<AuthMethod> = "[chap-md5, pap]",
+        /// The MRU asked for, in octets. A session gets more than 1492 only as far as PPP-Max-Payload was agreed.
+        with mru: Int<576, 9000> = "1492",
+        /// Time between two echo requests on an otherwise silent line; 0 sends none.
+        with echo_interval: Time<0, 3_600_000> = "30s",
+        /// Unanswered echo requests after which the session ends.
+        with echo_misses: Int<1, 20> = "3",
+        /// RFC 1661's Restart timer.
+        with restart_interval: Time<200, 30_000> = "3s",
+        /// RFC 1661's Max-Configure: Configure-Requests without an answer before giving up.
+        with configure_max: Int<1, 50> = "10",
+        /// RFC 1661's Max-Terminate.
+        with terminate_max: Int<1, 10> = "2",
+        /// RFC 1661's Max-Failure: Configure-Naks before refusing.
+        with failure_max: Int<1, 20> = "5",
+        /// How long a client may take to authenticate.
+        with auth_timeout: Time<1000, 300_000> = "30s",
+    }
+}
+
+section! {
+    /// IPv4 for a profile.
+    struct Ipv4Section {
+        /// The router's own address towards its clients. It may lie in the pool and is then not given out.
+        required gateway: Parsed<Ipv4Addr>,
+        /// The name of an IPv4 pool.
+        required pool: Text<32>,
+        /// Name servers told to the client (RFC 1877): at most 2.
+        with dns: List<Parsed<Ipv4Addr>> = "[]",
+    }
+}
+
+section! {
+    /// IPv6 for a profile.
+    struct Ipv6Section {
+        /// The name of an IPv6 pool with length 64: the prefix of the line itself.
+        optional prefix_pool: Text<32>,
+        /// The name of an IPv6 pool: the prefix delegated over DHCPv6.
+        optional delegated_pool: Text<32>,
+        /// Name servers told to the client: at most 3.
+        with dns: List<Parsed<Ipv6Addr>> = "[]",
+    }
+}
+
+section! {
+    /// A pool of IPv4 addresses or IPv6 prefixes.
+    struct PoolSection {
+        /// The network: IPv4 of /8 and longer, or IPv6.
+        required prefix: Parsed<IpPrefix>,
+        /// IPv6: the length of each prefix given out, at most 24 more than the network's.
+        optional length: Int<1, 128>,
+        /// IPv4: addresses never given out, each an address or a range `A-B`.
+        with exclude: List<AddressRange> = "[]",
+    }
+}
+
+section! {
+    /// Who may log in.
+    struct AaaSection {
+        /// Users known to the box itself.
+        with local: LocalSection = "{}",
+    }
+}
+
+section! {
+    /// Users known to the box itself.
+    struct LocalSection {
+        /// Users written here.
+        with users: List<UserSection> = "[]",
+        /// A YAML file with more of them, a list in the same form; a relative path starts at this file's folder.
+        optional file: Text<4096>,
+    }
+}
+
+section! {
+    /// One local user.
+    struct UserSection {
+        /// The name as the client sends it.
+        required name: Text<253>,
+        /// The password.
+        required password: Secret,
+    }
+}
+
+section! {
+    /// How the box is watched.
+    struct TelemetrySection {
+        /// Where HTTP is served over TCP (metrics, health and reading alone), `ADDRESS:PORT`, or `off`.
+        with listen: ListenValue = "127.0.0.1:9464",
+        /// The UNIX socket that bngctl uses.
+        with socket: PathValue = "/run/bngd/api.sock",
+        /// Logging.
+        with log: LogSection = "{}",
+    }
+}
+
+section! {
+    /// Logging.
+    struct LogSection {
+        /// How much.
+        with level: LogLevel = "info",
+        /// In which form.
+        with format: LogFormat = "human",
+    }
+}
+
+section! {
+    /// What happens when the daemon is stopped.
+    struct StopSection {
+        /// What becomes of the sessions.
+        with sessions: StopSessions = "disconnect",
+    }
+}
+
+section! {
+    /// The sizes of tables and queues.
+    struct LimitsSection {
+        /// Sessions in the whole box.
+        with sessions_max: Int<1, 1_048_576> = "65536",
+        /// Sessions of one access port that have not authenticated yet.
+        with half_open_max_per_port: Int<1, 1_048_576> = "16384",
+        /// Records in each worker's punt ring of each class.
+        with punt_ring_frames: Int<64, 1_048_576> = "4096",
+        /// Octets in each worker's punt ring of each class.
+        with punt_ring_bytes: Octets<65_536, 268_435_456> = "1MiB",
+        /// Records in each worker's inject ring.
+        with inject_ring_frames: Int<64, 1_048_576> = "8192",
+        /// Octets in each worker's inject ring.
+        with inject_ring_bytes: Octets<65_536, 268_435_456> = "2MiB",
+        /// IPv4 routes.
+        with ipv4_routes_max: Int<1024, 4_194_304> = "262144",
+        /// IPv6 routes.
+        with ipv6_routes_max: Int<1024, 4_194_304> = "131072",
+        /// Neighbours on core interfaces.
+        with neighbours_max: Int<16, 65_536> = "1024",
+    }
+}
+
+words!(Hugepages {
+    "auto" => Auto: "used if there are enough, else ordinary memory",
+    "required" => Required: "start fails without them",
+    "off" => Off: "never used",
+});
+
+words!(Rss {
+    "auto" => Auto: "the NIC where it can hash inside PPPoE, else the workers",
+    "hardware" => Hardware: "the NIC; start fails where it cannot",
+    "software" => Software: "the workers",
+});
+
+words!(Tpid {
+    "dot1q" => Dot1q: "0x8100",
+    "dot1ad" => Dot1ad: "0x88a8",
+    "0x9100" => Legacy9100: "0x9100",
+});
+
+words!(AuthMethod {
+    "chap-md5" => ChapMd5: "CHAP with MD5 (RFC 1994)",
+    "pap" => Pap: "PAP (RFC 1334): the password is sent in the clear",
+});
+
+words!(MssClamp {
+    "auto" => Auto: "to what the session's MTU leaves room for",
+    "off" => Off: "not at all",
+});
+
+words!(AaaMethod {
+    "local" => Local: "the users of `aaa.local`",
+});
+
+words!(LogLevel {
+    "error" => Error: "errors alone",
+    "warn" => Warn: "and warnings",
+    "info" => Info: "and the life of sessions",
+    "debug" => Debug: "and each decision of the control core",
+    "trace" => Trace: "and each control frame",
+});
+
+words!(LogFormat {
+    "human" => Human: "for people",
+    "json" => Json: "one JSON object a line",
+});
+
+words!(StopSessions {
+    "keep" => Keep: "clients are left up for the next start",
+    "disconnect" => Disconnect: "every client gets a PADT",
+});
+
+impl TextForm for IpAddr {
+    const EXPECTED: &'static str = "an IP address";
+}
+
+impl TextForm for Ipv4Addr {
+    const EXPECTED: &'static str = "an IPv4 address";
+    const FORMAT: Option<&'static str> = Some("ipv4");
+}
+
+impl TextForm for Ipv6Addr {
+    const EXPECTED: &'static str = "an IPv6 address";
+    const FORMAT: Option<&'static str> = Some("ipv6");
+}
+
+fn prefix_reason(text: &str, error: &PrefixError) -> String {
+    match error {
+        PrefixError::Syntax { .. } => format!("{error}, found `{text}`"),
+        _ => format!("`{text}`: {error}"),
+    }
+}
+
+impl TextForm for IpPrefix {
+    const EXPECTED: &'static str = "a network (ADDRESS/LENGTH)";
+
+    fn reason(text: &str, error: PrefixError) -> String {
+        prefix_reason(text, &error)
+    }
+}
+
+impl TextForm for Ipv4Prefix {
+    const EXPECTED: &'static str = "an IPv4 network (ADDRESS/LENGTH)";
+
+    fn reason(text: &str, error: PrefixError) -> String {
+        prefix_reason(text, &error)
+    }
+}
+
+impl TextForm for Ipv6Prefix {
+    const EXPECTED: &'static str = "an IPv6 network (ADDRESS/LENGTH)";
+
+    fn reason(text: &str, error: PrefixError) -> String {
+        prefix_reason(text, &error)
+    }
+}
+
+impl TextForm for InterfaceAddress {
+    const EXPECTED: &'static str = "an address with the length of its network (ADDRESS/LENGTH)";
+
+    fn reason(text: &str, error: PrefixError) -> String {
+        prefix_reason(text, &error)
+    }
+}
+
+/// A MAC address as written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MacText(pub(crate) [u8; 6]);
+
+impl std::str::FromStr for MacText {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut octets = [0; 6];
+        let mut parts = text.split(':');
+        for octet in &mut octets {
+            let part = parts.next().filter(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()));
+            *octet = u8::from_str_radix(part.ok_or(())?, 16).map_err(|_| ())?;
+        }
+        if parts.next().is_some() { Err(()) } else { Ok(Self(octets)) }
+    }
+}
+
+impl TextForm for MacText {
+    const EXPECTED: &'static str = "a MAC address such as 02:00:00:00:00:01";
+}
+
+/// How many queues: one number, or one for each direction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueuesValue {
+    pub(crate) rx: u16,
+    pub(crate) tx: u16,
+}
+
+section! {
+    /// Queues by direction; the two must be equal.
+    struct QueuesSection {
+        /// Receive queues.
+        required rx: Int<1, 64>,
+        /// Transmit queues.
+        required tx: Int<1, 64>,
+    }
+}
+
+impl Decode for QueuesValue {
+    fn decode(tree: &Tree, here: &Here, out: &mut Sources) -> Option<Self> {
+        if matches!(tree.kind, Kind::Map(_)) {
+            let section = QueuesSection::decode(tree, here, out)?;
+            return Some(Self { rx: section.rx.to(), tx: section.tx.to() });
+        }
+        let queues = Int::<1, 64>::decode(tree, here, out)?.to();
+        Some(Self { rx: queues, tx: queues })
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [Int::<1, 64>::schema(), QueuesSection::schema()] })
+    }
+}
+
+/// An IPv4 address or a range of them, both ends included.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AddressRange {
+    pub(crate) first: Ipv4Addr,
+    pub(crate) last: Ipv4Addr,
+}
+
+impl Decode for AddressRange {
+    fn decode(tree: &Tree, here: &Here, out: &mut Sources) -> Option<Self> {
+        let expected = "an IPv4 address or a range of them (100.64.0.2-100.64.0.9)";
+        let text = scalar(tree, here, expected, out)?;
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (Ok(first), Ok(last)) = (first.trim().parse::<Ipv4Addr>(), last.trim().parse::<Ipv4Addr>()) else {
+            out.error(tree.at, &here.path, format!("expected {expected}, found `{text}`"), None);
+            return None;
+        };
+        if first > last {
+            out.error(tree.at, &here.path, format!("the range {text} runs backwards"), None);
+            return None;
+        }
+        Some(Self { first, last })
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[0-9.]+( *- *[0-9.]+)?$" })
+    }
+}
+
+/// Where to listen, or nowhere.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListenValue(pub(crate) Option<SocketAddr>);
+
+impl Decode for ListenValue {
+    fn decode(tree: &Tree, here: &Here, out: &mut Sources) -> Option<Self> {
+        let expected = "ADDRESS:PORT (127.0.0.1:9464, [::1]:9464) or `off`";
+        let text = scalar(tree, here, expected, out)?;
+        if text == "off" {
+            return Some(Self(None));
+        }
+        match text.parse() {
+            Ok(address) => Some(Self(Some(address))),
+            Err(_) => {
+                out.error(tree.at, &here.path, format!("expected {expected}, found `{text}`"), None);
+                None
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string" })
+    }
+}
+
+/// An absolute path short enough for a UNIX socket's address.
+#[derive(Debug, Clone)]
+pub(crate) struct PathValue(pub(crate) PathBuf);
+
+impl Decode for PathValue {
+    fn decode(tree: &Tree, here: &Here, out: &mut Sources) -> Option<Self> {
+        let text = scalar(tree, here, "an absolute path", out)?;
+        // `sockaddr_un` has 108 octets for the path, its closing zero included (unix(7)).
+        if !text.starts_with('/') || text.len() > 107 {
+            out.error(
+                tree.at,
+                &here.path,
+                format!("expected an absolute path of at most 107 octets, found `{text}`"),
+                None,
+            );
+            return None;
+        }
+        Some(Self(PathBuf::from(text)))
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^/", "maxLength": 107 })
+    }
+}
+
+/// A file of users: a list, or a map whose key `users` holds it.
+pub(crate) fn users_file(tree: &Tree, here: &Here, out: &mut Sources) -> Vec<At<UserSection>> {
+    let list = if let Kind::Map(_) = tree.kind {
+        let Some(entries) = entries(tree, here, out) else { return Vec::new() };
+        unknown_keys(entries, &["users"], here, out);
+        match entries.iter().find(|(key, _)| key.name == "users") {
+            Some((key, tree)) => List::decode(tree, &here.key("users", key.at), out),
+            None => None,
+        }
+    } else {
+        List::decode(tree, here, out)
+    };
+    list.map(|list| list.0).unwrap_or_default()
+}
