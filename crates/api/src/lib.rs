@@ -7,10 +7,12 @@
 
 mod backend;
 mod filter;
+mod server;
 mod view;
 
 pub use backend::{Backend, BackendError};
 pub use filter::{FilterError, SessionFilter, VlanFilter, normalize_mac};
+pub use server::{ServeError, Server, ServerConfig, router, serve};
 pub use view::{
     ClearReport, ClearRequest, DropView, DropsView, Health, LogLevelRequest, PoolView, PoolsView, PortView, PortsView,
     Readiness, RouteKind, RouteView, RoutesView, SessionState, SessionView, SessionsView, VersionView, WorkerPortView,

@@ -19,6 +19,7 @@ mod port;
 mod queue;
 mod rings;
 mod signals;
+mod version;
 
 pub use clock::{pause, rdtsc, tsc_hz};
 pub use device::{Device, DeviceError};
@@ -31,3 +32,4 @@ pub use netns::Netns;
 pub use port::{LinkState, Port, PortConfig, PortError, PortStats, TAP_MTU_MAX, TAP_QUEUES_MAX};
 pub use queue::{RxQueue, TxQueue};
 pub use rings::{RingDrain, RingFeed, RingPort, RingPortConfig};
+pub use version::version;

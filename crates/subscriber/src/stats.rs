@@ -4,11 +4,11 @@ use crate::action::AuthFailure;
 use bng_ppp::{Discard, EndCause};
 
 macro_rules! drops {
-    ($($(#[$doc:meta])* $variant:ident = $label:literal,)*) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $label:literal,)*) => {
         /// Why a frame that reached the control side was dropped.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Drop {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $doc])+ $variant,)*
         }
 
         impl Drop {
@@ -19,6 +19,12 @@ macro_rules! drops {
             #[must_use]
             pub const fn label(self) -> &'static str {
                 match self { $(Self::$variant => $label,)* }
+            }
+
+            /// What it means, in a sentence or two.
+            #[must_use]
+            pub const fn describe(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+).trim_ascii_start(),)* }
             }
         }
     };

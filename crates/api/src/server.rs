@@ -1,0 +1,306 @@
+//! The HTTP server: one router, served on a TCP address where the configuration names one and on a UNIX socket always.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{Json, Path as UrlPath, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Serialize;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+
+use crate::{Backend, BackendError, ClearRequest, Health, LogLevelRequest, SessionFilter};
+
+/// How long answers under way may take once the server is to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+/// Threads that wait for the backend's answers: so many slow questions may be under way without delaying another.
+const BLOCKING_THREADS_MAX: usize = 4;
+/// Owner and group may talk to the socket; what it offers includes clearing sessions.
+const SOCKET_MODE: u32 = 0o660;
+
+/// Where to serve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// The TCP address; `None` for none.
+    pub listen: Option<SocketAddr>,
+    /// The UNIX socket.
+    pub socket: PathBuf,
+    /// The CPU of the server's threads; `None` leaves them where they are.
+    pub cpu: Option<usize>,
+}
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The TCP address cannot be listened on.
+    #[error("telemetry.listen: cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The socket cannot be made.
+    #[error("telemetry.socket: cannot make the socket {}: {source}", path.display())]
+    Socket {
+        /// The path.
+        path: PathBuf,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The thread cannot be started.
+    #[error("the management server cannot be started: {0}")]
+    Thread(#[source] io::Error),
+}
+
+/// The running server. Dropping it stops it.
+#[derive(Debug)]
+pub struct Server {
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+    socket: PathBuf,
+    listen: Option<SocketAddr>,
+}
+
+impl Server {
+    /// The TCP address served, with the port that the kernel chose where 0 was asked for.
+    #[must_use]
+    pub const fn listen(&self) -> Option<SocketAddr> {
+        self.listen
+    }
+
+    /// Ends it within about a second and takes the socket away.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Where the thread has ended already nobody listens, which is as good.
+        let _ = self.stop.send(true);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the management server ended by a panic");
+        }
+        let _ = fs::remove_file(&self.socket);
+    }
+}
+
+/// Starts the server on threads of its own. When this returns both addresses take connections.
+///
+/// # Errors
+/// [`ServeError`].
+pub fn serve(config: ServerConfig, backend: Arc<dyn Backend>) -> Result<Server, ServeError> {
+    let socket = unix_listener(&config.socket)
+        .map_err(|source| ServeError::Socket { path: config.socket.clone(), source })?;
+    let tcp = config
+        .listen
+        .map(|address| tcp_listener(address).map_err(|source| ServeError::Listen { address, source }))
+        .transpose()
+        .inspect_err(|_| drop(fs::remove_file(&config.socket)))?;
+    let listen = tcp.as_ref().and_then(|tcp| tcp.local_addr().ok());
+    let (stop, stopped) = watch::channel(false);
+    let cpu = config.cpu;
+    let thread = std::thread::Builder::new()
+        .name("bng-api".into())
+        .spawn(move || {
+            if let Err(error) = run(cpu, tcp, socket, backend, stopped) {
+                tracing::error!(%error, "the management server cannot run");
+            }
+        })
+        .map_err(ServeError::Thread)?;
+    Ok(Server { stop, thread: Some(thread), socket: config.socket, listen })
+}
+
+fn tcp_listener(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let listener = std::net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn unix_listener(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // A socket that an earlier run left behind; anything else in its place is somebody's.
+    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket()) {
+        fs::remove_file(path)?;
+    }
+    let listener = std::os::unix::net::UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn pin(cpu: Option<usize>) {
+    if let Some(id) = cpu
+        && !core_affinity::set_for_current(core_affinity::CoreId { id })
+    {
+        tracing::warn!(cpu = id, "a thread of the management server cannot be pinned");
+    }
+}
+
+fn run(
+    cpu: Option<usize>,
+    tcp: Option<std::net::TcpListener>,
+    socket: std::os::unix::net::UnixListener,
+    backend: Arc<dyn Backend>,
+    stopped: watch::Receiver<bool>,
+) -> io::Result<()> {
+    pin(cpu);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
+        .thread_name("bng-api-wait")
+        .on_thread_start(move || pin(cpu))
+        .build()?;
+    runtime.block_on(async {
+        let socket = UnixListener::from_std(socket)?;
+        let tcp = tcp.map(TcpListener::from_std).transpose()?;
+        let wait = |mut stopped: watch::Receiver<bool>| async move {
+            // An error means that the server's owner is gone: stop as well.
+            let _ = stopped.wait_for(|stop| *stop).await;
+        };
+        let router = router(backend);
+        let over_unix =
+            axum::serve(socket, router.clone()).with_graceful_shutdown(wait(stopped.clone())).into_future();
+        let over_tcp = async {
+            match tcp {
+                Some(tcp) => axum::serve(tcp, router).with_graceful_shutdown(wait(stopped.clone())).await,
+                None => Ok(()),
+            }
+        };
+        let both = async { tokio::try_join!(over_unix, over_tcp).map(|_| ()) };
+        let deadline = async {
+            wait(stopped.clone()).await;
+            tokio::time::sleep(STOP_TIMEOUT).await;
+        };
+        tokio::select! {
+            outcome = both => outcome,
+            () = deadline => Ok(()),
+        }
+    })?;
+    // Questions under way may outlast the deadline; they are not waited for.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+type Shared = State<Arc<dyn Backend>>;
+
+/// The routes, as served on both addresses.
+pub fn router(backend: Arc<dyn Backend>) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(async || Json(Health { status: "ok".into() })))
+        .route("/readyz", get(readyz))
+        .route("/api/v1/sessions", get(sessions))
+        .route("/api/v1/sessions/{id}", get(session))
+        .route("/api/v1/workers", get(async |state: Shared| answer(state, |b| b.workers()).await))
+        .route("/api/v1/drops", get(async |state: Shared| answer(state, |b| b.drops()).await))
+        .route("/api/v1/ports", get(async |state: Shared| answer(state, |b| b.ports()).await))
+        .route("/api/v1/pools", get(async |state: Shared| answer(state, |b| b.pools()).await))
+        .route("/api/v1/routes", get(async |state: Shared| answer(state, |b| b.routes()).await))
+        .route("/api/v1/version", get(async |state: Shared| answer(state, |b| Ok(b.version())).await))
+        .route("/api/v1/clear", post(clear))
+        .route("/api/v1/log-level", post(log_level))
+        .fallback(async || failure(StatusCode::NOT_FOUND, "there is nothing at this address".into()))
+        .with_state(backend)
+}
+
+/// Body of every answer that is not a success.
+#[derive(Debug, Serialize, serde::Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) error: String,
+}
+
+fn failure(status: StatusCode, error: String) -> Response {
+    (status, Json(Failure { error })).into_response()
+}
+
+fn backend_failure(error: &BackendError) -> Response {
+    let status = match error {
+        BackendError::NotFound(_) => StatusCode::NOT_FOUND,
+        BackendError::Invalid(_) => StatusCode::BAD_REQUEST,
+        BackendError::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        BackendError::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    failure(status, error.to_string())
+}
+
+/// Asks the backend on a thread that may wait.
+async fn ask<T: Send + 'static>(
+    State(backend): Shared,
+    question: impl FnOnce(&dyn Backend) -> Result<T, BackendError> + Send + 'static,
+) -> Result<T, Response> {
+    match tokio::task::spawn_blocking(move || question(&*backend)).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(backend_failure(&error)),
+        Err(error) => Err(failure(StatusCode::INTERNAL_SERVER_ERROR, format!("the question failed: {error}"))),
+    }
+}
+
+async fn answer<T: Serialize + Send + 'static>(
+    state: Shared,
+    question: impl FnOnce(&dyn Backend) -> Result<T, BackendError> + Send + 'static,
+) -> Response {
+    match ask(state, question).await {
+        Ok(value) => Json(value).into_response(),
+        Err(response) => response,
+    }
+}
+
+async fn metrics(state: Shared) -> Response {
+    match ask(state, |backend| backend.metrics()).await {
+        Ok(text) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response(),
+        Err(response) => response,
+    }
+}
+
+async fn readyz(state: Shared) -> Response {
+    match ask(state, |backend| Ok(backend.readiness())).await {
+        Ok(readiness) => {
+            let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            (status, Json(readiness)).into_response()
+        }
+        Err(response) => response,
+    }
+}
+
+async fn sessions(state: Shared, filter: Result<Query<SessionFilter>, QueryRejection>) -> Response {
+    match filter {
+        Ok(Query(filter)) => answer(state, move |backend| backend.sessions(&filter)).await,
+        Err(rejection) => failure(StatusCode::BAD_REQUEST, rejection.body_text()),
+    }
+}
+
+async fn session(state: Shared, UrlPath(id): UrlPath<String>) -> Response {
+    answer(state, move |backend| backend.session(&id)).await
+}
+
+async fn clear(state: Shared, request: Result<Json<ClearRequest>, JsonRejection>) -> Response {
+    match request {
+        Ok(Json(request)) => answer(state, move |backend| backend.clear(&request)).await,
+        Err(rejection) => failure(StatusCode::BAD_REQUEST, rejection.body_text()),
+    }
+}
+
+async fn log_level(state: Shared, request: Result<Json<LogLevelRequest>, JsonRejection>) -> Response {
+    match request {
+        Ok(Json(request)) => {
+            answer(state, move |backend| backend.set_log_level(&request.level).map(|()| request)).await
+        }
+        Err(rejection) => failure(StatusCode::BAD_REQUEST, rejection.body_text()),
+    }
+}

@@ -1,0 +1,316 @@
+//! `bngd` from start to stop: in which order the parts are made, started, stopped and let go.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use bng_config::{Config, LogFormat, StopSessions};
+use bng_control::{ControlConfig, ControlCore, CoreParts, WorkerRings};
+use bng_dataplane::{Pipeline, PipelineConfig, PuntClass, Tables, WorkerCounters};
+use bng_dpdk::Workers;
+use bng_subscriber::{Environment, Subscribers};
+use bng_sync::{FrameConsumer, FrameProducer, Placement, frame_ring};
+use bng_wire::PortIndex;
+use bng_worker::{IdleConfig, Stop, Worker, WorkerParts, WorkerPort, WorkerStatus};
+use tracing::{error, info, warn};
+
+use crate::backend::{Names, Observer};
+use crate::wiring::ports::Dpdk;
+use crate::wiring::{forwarding, ports, routing, subscribers};
+
+/// How long the clients may take to be told that the box goes down.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+type RunningWorkers = Workers<Worker<Pipeline>>;
+
+/// `bngd check FILE`: says what is wrong with a configuration, or that nothing is.
+#[must_use]
+pub fn check(file: &Path) -> ExitCode {
+    match bng_config::load(file) {
+        Ok(config) => {
+            for warning in &config.warnings {
+                eprintln!("{warning}");
+            }
+            println!("{}: ok", file.display());
+            ExitCode::SUCCESS
+        }
+        Err(errors) => {
+            eprintln!("{errors}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// `bngd --config FILE`.
+#[must_use]
+pub fn main(file: &Path, log_level: Option<&str>) -> ExitCode {
+    let config = match bng_config::load(file) {
+        Ok(config) => config,
+        Err(errors) => {
+            eprintln!("{errors}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match run(&config, log_level) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bngd: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs until SIGTERM or Ctrl-C.
+///
+/// # Errors
+/// One sentence and its causes, where the box cannot start or had to stop; nothing is left behind.
+pub fn run(config: &Config, log_level: Option<&str>) -> anyhow::Result<()> {
+    let log = bng_telemetry::init_logs(&bng_telemetry::LogConfig {
+        filter: log_level.unwrap_or(config.telemetry.log.level.as_str()).to_owned(),
+        json: config.telemetry.log.format == LogFormat::Json,
+    })?;
+    for warning in &config.warnings {
+        warn!("{warning}");
+    }
+    check_rights(config)?;
+    let _only = only_instance(&config.telemetry.socket)?;
+    // Before the EAL makes threads: they inherit who handles signals.
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let file_prefix = format!("bngd-{}", std::process::id());
+    let dpdk = ports::open(config, &file_prefix)?;
+    let outcome = serve(config, &dpdk, &stop, log);
+    close(dpdk);
+    outcome
+}
+
+fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::LogHandle) -> anyhow::Result<()> {
+    let macs = ports::macs(&dpdk.ports)?;
+    let settings = subscriber_settings(config, dpdk, &macs)?;
+    let placement = if dpdk.eal.uses_huge_pages() { Placement::Huge } else { Placement::Ordinary };
+    let tables = forwarding::tables(config, settings.limits.table_size(), placement)?;
+    let port_table = Arc::new(forwarding::port_table(config, &macs));
+    let names = Arc::new(Names::of(config, &settings));
+
+    let interfaces = routing::twins(config, &macs)?;
+    let routing_settings = routing::settings(config, &macs, &interfaces, tables.pool_routes.clone())?;
+    let (routing, routing_events) = bng_routing::spawn(routing_settings, tables.fib_writer)?;
+    let routing = Arc::new(routing);
+
+    let count = config.cores.workers.len();
+    let counters: Vec<Arc<WorkerCounters>> = (0..count).map(|_| Arc::default()).collect();
+    let status: Vec<Arc<WorkerStatus>> = (0..count).map(|_| Arc::default()).collect();
+    let worker_stop = Stop::new();
+    let mut rings = Vec::with_capacity(count);
+    let mut parts = Vec::with_capacity(count);
+    for (number, share) in ports::share_queues(&dpdk.ports, count)?.into_iter().enumerate() {
+        let (punt, punted) = punt_rings(config);
+        let (injected, inject) = frame_ring(
+            config.limits.inject_ring_bytes as usize,
+            config.limits.inject_ring_frames as usize,
+        );
+        rings.push(WorkerRings { punt: punted, inject: injected });
+        let read = Tables {
+            sessions: Arc::clone(&tables.sessions),
+            fib: Arc::clone(&tables.fib),
+            pools: Arc::clone(&tables.pools),
+            ports: Arc::clone(&port_table),
+        };
+        let (Some(of_worker), Some(status)) = (counters.get(number), status.get(number)) else { continue };
+        parts.push(WorkerParts {
+            stages: Pipeline::new(number, read, Arc::clone(of_worker), PipelineConfig::default()),
+            ports: share
+                .into_iter()
+                .zip(0u8..)
+                .map(|((rx, tx), port)| WorkerPort { port: PortIndex(port), rx, tx })
+                .collect(),
+            pool: dpdk.pool.clone(),
+            reader: tables.grace.reader(number).context("a worker's place among the readers is taken")?,
+            punt,
+            inject,
+            counters: Arc::clone(of_worker),
+            status: Arc::clone(status),
+            idle: IdleConfig::default(),
+            stop: worker_stop.clone(),
+        });
+    }
+
+    let sessions = Arc::clone(&tables.sessions);
+    let environment = Environment {
+        // Without randomness cookies could be guessed; the kernel always has some once it is up.
+        random: Box::new(|bytes| {
+            if let Err(error) = getrandom::fill(bytes) {
+                error!(%error, "the kernel gives no randomness");
+            }
+        }),
+        upstream_packets: Box::new(move |index| sessions.totals(index).up_packets),
+        boot_clock_s: boot_clock_s()?,
+    };
+    let limits = settings.limits.clone();
+    let (mut control, handle) = ControlCore::new(
+        ControlConfig {
+            disconnect_at_stop: config.stop.sessions == StopSessions::Disconnect,
+            stop_timeout: STOP_TIMEOUT,
+        },
+        CoreParts {
+            subscribers: Subscribers::new(settings, environment, Instant::now())?,
+            sessions: tables.session_writer,
+            pools: tables.pools,
+            bindings: tables.bindings,
+            fib: Arc::clone(&tables.fib),
+            reader: tables.grace.reader(count).context("the control core's place among the readers is taken")?,
+            workers: rings,
+            interfaces,
+            routing: Arc::clone(&routing),
+            routing_events,
+            port_names: config.ports.iter().map(|port| port.name.clone()).collect(),
+        },
+    )?;
+    let observer = Arc::new(Observer {
+        names,
+        control: handle,
+        control_counters: control.counters(),
+        sessions: tables.sessions,
+        counters,
+        status,
+        routing: Arc::clone(&routing),
+        log,
+        started: Instant::now(),
+        ports: observed_ports(config, dpdk, &macs),
+        limits,
+    });
+    let workers = start_workers(dpdk, parts)?;
+    let server = bng_api::serve(
+        bng_api::ServerConfig {
+            listen: config.telemetry.listen,
+            socket: config.telemetry.socket.clone(),
+            cpu: Some(config.cores.control),
+        },
+        observer,
+    )?;
+    info!(
+        ports = config.ports.len(),
+        workers = count,
+        sessions_max = config.limits.sessions_max,
+        "serving: {}",
+        config.node.name
+    );
+    if let Err(error) = sd_notify::notify(&[sd_notify::NotifyState::Ready]) {
+        warn!(%error, "the service manager cannot be told");
+    }
+    let outcome = control.run(stop);
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    server.stop();
+    // Last words to the clients are in the inject rings; the workers send them before they end.
+    worker_stop.stop();
+    for failure in workers.join().into_iter().filter_map(Result::err) {
+        error!("{failure}");
+    }
+    routing.stop();
+    outcome?;
+    Ok(())
+}
+
+fn subscriber_settings(
+    config: &Config,
+    dpdk: &Dpdk,
+    macs: &[bng_wire::MacAddr],
+) -> anyhow::Result<bng_subscriber::SubscriberConfig> {
+    let open: Vec<subscribers::OpenPort> = config
+        .ports
+        .iter()
+        .zip(&dpdk.ports)
+        .zip(macs)
+        .map(|((from, port), mac)| subscribers::OpenPort {
+            mac: *mac,
+            max_payload_by_tags: subscribers::max_payload_by_tags(from, port.frame_octets_max()),
+        })
+        .collect();
+    let mut cookie_key = [0; 32];
+    getrandom::fill(&mut cookie_key).map_err(|error| anyhow::anyhow!("the kernel gives no randomness: {error}"))?;
+    subscribers::settings(config, &open, cookie_key)
+}
+
+/// Seconds since the machine started: a clock that a restart of this process does not set back.
+fn boot_clock_s() -> anyhow::Result<u32> {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).context("the boot clock cannot be read")?;
+    Ok(u32::try_from(now.tv_sec()).unwrap_or(u32::MAX))
+}
+
+fn punt_rings(config: &Config) -> ([FrameProducer; PuntClass::COUNT], [FrameConsumer; PuntClass::COUNT]) {
+    let ring = |_| frame_ring(config.limits.punt_ring_bytes as usize, config.limits.punt_ring_frames as usize);
+    let [keepalive, session, discovery, host] = PuntClass::ALL.map(ring);
+    ([keepalive.0, session.0, discovery.0, host.0], [keepalive.1, session.1, discovery.1, host.1])
+}
+
+fn start_workers(dpdk: &Dpdk, parts: Vec<WorkerParts<Pipeline>>) -> anyhow::Result<RunningWorkers> {
+    let workers = parts.into_iter().map(Worker::new).collect::<Result<Vec<_>, _>>()?;
+    let closures = workers.into_iter().map(|worker| move |_context| worker.run()).collect();
+    Ok(dpdk.eal.launch_workers(closures)?)
+}
+
+fn observed_ports(config: &Config, dpdk: &Dpdk, macs: &[bng_wire::MacAddr]) -> Vec<crate::backend::ObservedPort> {
+    let observed = |((from, port), mac): ((&bng_config::Port, &Arc<bng_dpdk::Port>), &bng_wire::MacAddr)| {
+        crate::backend::ObservedPort { config: from.clone(), device: Arc::clone(port), mac: *mac }
+    };
+    config.ports.iter().zip(&dpdk.ports).zip(macs).map(observed).collect()
+}
+
+fn close(dpdk: Dpdk) {
+    let Dpdk { ports, pool, eal } = dpdk;
+    for port in ports {
+        match Arc::into_inner(port).map(bng_dpdk::Port::close) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => error!(%error, "a port did not close"),
+            None => error!("a port is still observed and closes with the process"),
+        }
+    }
+    let in_use = pool.in_use();
+    if in_use > 0 {
+        error!(in_use, "packet buffers were not given back");
+    }
+    drop(pool);
+    drop(eal);
+}
+
+/// What is missing for the configuration, in one sentence.
+fn check_rights(config: &Config) -> anyhow::Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!("bngd needs root (or CAP_NET_ADMIN and the rights that DPDK needs): run it as root");
+    }
+    let needs_tun = !config.interfaces.is_empty() || config.ports.iter().any(|port| port.is_net_tap);
+    if needs_tun && !Path::new("/dev/net/tun").exists() {
+        bail!("/dev/net/tun is missing: load the tun module (modprobe tun) or give it to the container");
+    }
+    Ok(())
+}
+
+/// Holds the lock beside the management socket: two daemons with one socket would be in each other's way.
+fn only_instance(socket: &Path) -> anyhow::Result<File> {
+    if let Some(folder) = socket.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+    }
+    let path = socket.with_extension("lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("the lock file {} cannot be opened", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            bail!("another bngd runs with the socket {}: stop it, or name another telemetry.socket", socket.display())
+        }
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("the lock file {} cannot be locked", path.display()))
+        }
+    }
+}

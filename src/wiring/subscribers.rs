@@ -1,0 +1,168 @@
+//! From the configuration to the subscribers' settings.
+
+use bng_config as config;
+use bng_pool::{Ipv4PoolConfig, Ipv4Range, Prefix, PrefixPoolConfig};
+use bng_ppp::{AuthMethod, PppConfig};
+use bng_discovery::{AccessPort, AccessRule, ProfileIndex, ServiceProfile, VidRange, VlanMatch};
+use bng_subscriber::{
+    AaaMethod, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile, Profile, SubscriberConfig,
+};
+use bng_wire::{MacAddr, PortIndex, VrfId};
+
+/// What is known of an access port once it is open.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenPort {
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// The largest PPP payload behind no tag, one tag and two.
+    pub max_payload_by_tags: [u16; 3],
+}
+
+/// The octets of a PPPoE header and a PPP protocol number.
+const PPPOE_OVERHEAD: u16 = 8;
+
+/// The largest PPP payload behind no tag, one and two: what the MTU leaves (RFC 4638 section 4). net_tap takes no MTU
+/// over 1504 but sends frames of up to `frame_octets_max`, which decides there.
+#[must_use]
+pub fn max_payload_by_tags(port: &config::Port, frame_octets_max: usize) -> [u16; 3] {
+    let by_mtu = port.mtu.saturating_sub(PPPOE_OVERHEAD);
+    if !port.is_net_tap || port.mtu <= 1500 {
+        return [by_mtu; 3];
+    }
+    let frame = u16::try_from(frame_octets_max).unwrap_or(u16::MAX);
+    [14u16, 18, 22].map(|header| frame.saturating_sub(header + PPPOE_OVERHEAD))
+}
+
+/// The subscribers' settings. `ports` holds an entry for each port of the configuration, in its order.
+///
+/// # Errors
+/// A pool that [`bng_pool`] refuses, which the configuration's own checks should have found.
+pub fn settings(
+    config: &config::Config,
+    ports: &[OpenPort],
+    cookie_key: [u8; 32],
+) -> anyhow::Result<SubscriberConfig> {
+    let access_ports = config.ports.iter().zip(ports).zip(0u8..).filter(|((port, _), _)| port.is_access);
+    Ok(SubscriberConfig {
+        ports: access_ports
+            .map(|((_, open), index)| AccessPort {
+                port: PortIndex(index),
+                mac: open.mac,
+                max_payload_by_tags: open.max_payload_by_tags,
+            })
+            .collect(),
+        access: config.access.iter().flat_map(rules).collect(),
+        profiles: config.profiles.iter().map(profile).collect(),
+        pools: pools(config)?,
+        users: config.aaa.users.iter().map(user).collect(),
+        limits: Limits {
+            sessions_max: config.limits.sessions_max,
+            half_open_per_port_max: config.limits.half_open_max_per_port,
+            ..Limits::default()
+        },
+        cookie_key,
+        // No session outlives the process yet, so an id that is not known here is known nowhere.
+        restore_complete: true,
+        ..SubscriberConfig::default()
+    })
+}
+
+/// A line of the configuration's access list may name several ranges: one rule for each pair of them.
+fn rules(access: &config::AccessMatch) -> Vec<AccessRule> {
+    let port = PortIndex(u8::try_from(access.port).unwrap_or(u8::MAX));
+    let profile = ProfileIndex(u16::try_from(access.profile).unwrap_or(u16::MAX));
+    let ranges = |set: &config::VlanSet| {
+        let range = |range: std::ops::RangeInclusive<u16>| VidRange { first: *range.start(), last: *range.end() };
+        set.ranges().into_iter().map(range).collect::<Vec<_>>()
+    };
+    let matches = match &access.tags {
+        config::TagMatch::Untagged => vec![VlanMatch::Untagged],
+        config::TagMatch::Single { tpid, outer } => {
+            let tpid = tpid.value();
+            ranges(outer).into_iter().map(|vids| VlanMatch::Single { tpid, vids }).collect()
+        }
+        config::TagMatch::Double { tpid, outer, inner } => {
+            let (tpid, inner) = (tpid.value(), ranges(inner));
+            let pairs = |outer| inner.iter().map(move |inner| VlanMatch::Double { tpid, outer, inner: *inner });
+            ranges(outer).into_iter().flat_map(pairs).collect()
+        }
+    };
+    matches.into_iter().map(|vlans| AccessRule { port, vlans, profile }).collect()
+}
+
+/// Discovery's part of a profile. A list of nothing but the empty name stands for "any service".
+fn service(from: &config::Pppoe) -> ServiceProfile {
+    let service_names: Vec<String> = from.service_names.iter().filter(|name| !name.is_empty()).cloned().collect();
+    ServiceProfile {
+        ac_name: from.ac_name.clone(),
+        accept_any: from.accept_any_service || service_names.is_empty(),
+        service_names,
+        max_payload: from.max_payload,
+        ..ServiceProfile::default()
+    }
+}
+
+fn profile(from: &config::Profile) -> Profile {
+    Profile {
+        pppoe: PppoeProfile { service: service(&from.pppoe), sessions_per_mac: from.pppoe.sessions_per_mac },
+        ppp: PppConfig {
+            mru: from.ppp.mru,
+            auth: from.ppp.auth.iter().copied().map(method).collect(),
+            name: from.pppoe.ac_name.clone(),
+            restart_interval: from.ppp.restart_interval,
+            max_configure: from.ppp.configure_max,
+            max_terminate: from.ppp.terminate_max,
+            max_failure: from.ppp.failure_max,
+            auth_timeout: from.ppp.auth_timeout,
+            echo_interval: from.ppp.echo_interval,
+            echo_misses: from.ppp.echo_misses,
+            ipv4: from.ipv4.is_some(),
+            ..PppConfig::default()
+        },
+        ipv4: from.ipv4.as_ref().map(|ipv4| Ipv4Profile {
+            gateway: ipv4.gateway,
+            pools: vec![PoolIndex(u16::try_from(ipv4.pool).unwrap_or(u16::MAX))],
+            dns: [ipv4.dns.first().copied(), ipv4.dns.get(1).copied()],
+            nbns: [None, None],
+        }),
+        mss_clamp: from.mss_clamp == config::MssClamp::Auto,
+        aaa: match from.aaa {
+            config::AaaMethod::Local => AaaMethod::Local,
+        },
+        ..Profile::new(&from.name)
+    }
+}
+
+const fn method(from: config::AuthMethod) -> AuthMethod {
+    match from {
+        config::AuthMethod::Pap => AuthMethod::Pap,
+        config::AuthMethod::ChapMd5 => AuthMethod::ChapMd5,
+    }
+}
+
+/// IPv4 pools first, then IPv6 pools: the numbers that profiles use for IPv4 are those of the configuration.
+fn pools(config: &config::Config) -> anyhow::Result<Vec<Pool>> {
+    let mut pools = Vec::with_capacity(config.ipv4_pools.len() + config.ipv6_pools.len());
+    for from in &config.ipv4_pools {
+        let exclude = from.reserved.iter().map(|(first, last)| Ipv4Range::new(*first, *last)).collect::<Result<_, _>>()?;
+        let range = Ipv4Range::new(from.prefix.address(), from.prefix.last())?;
+        // First, last and gateway addresses are among the reserved ones already.
+        let kind = PoolKind::Ipv4(Ipv4PoolConfig { range, gateway: None, use_ends: true, exclude, reserved: Vec::new() });
+        pools.push(Pool { name: from.name.clone(), vrf: VrfId(0), kind });
+    }
+    for from in &config.ipv6_pools {
+        let prefix = Prefix::new(from.prefix.address(), from.prefix.length())?;
+        let kind = PoolKind::Prefixes(PrefixPoolConfig {
+            prefix,
+            length: from.length,
+            exclude: Vec::new(),
+            reserved: Vec::new(),
+        });
+        pools.push(Pool { name: from.name.clone(), vrf: VrfId(0), kind });
+    }
+    Ok(pools)
+}
+
+fn user(from: &config::LocalUser) -> LocalUser {
+    LocalUser::new(&from.name, from.password.expose())
+}
