@@ -27,7 +27,7 @@ impl Random {
     }
 
     fn below(&mut self, end: u64) -> u64 {
-        (self.next() >> 32) * end >> 32
+        ((self.next() >> 32) * end) >> 32
     }
 
     /// One of `lengths` by its weight.
