@@ -4,8 +4,10 @@ use crate::affinity::{self, AffinityError};
 use crate::device::Device;
 use crate::log::{self, LogSink};
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -193,12 +195,30 @@ impl Eal {
     }
 }
 
+/// The directory that the EAL made for itself.
+fn runtime_directory() -> Option<PathBuf> {
+    // SAFETY: takes nothing and answers with a zero-ended string that lives as long as the EAL, or null.
+    let text = unsafe { dpdk_sys::rte_eal_get_runtime_dir() };
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: as above, and it is copied here.
+    let text = unsafe { CStr::from_ptr(text) };
+    Some(PathBuf::from(OsStr::from_bytes(text.to_bytes())))
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
+        let directory = runtime_directory();
         // SAFETY: pools, ports and workers each hold this `Inner`, so none is left.
         let outcome = unsafe { dpdk_sys::rte_eal_cleanup() };
         if outcome != 0 {
             tracing::warn!("the EAL did not clean up: {}", error_text(-outcome));
+        }
+        // The EAL leaves its directory behind, one for each file prefix. Where another process of the same prefix
+        // keeps something in it, it stays.
+        if let Some(directory) = directory {
+            let _ = std::fs::remove_dir(directory);
         }
     }
 }
@@ -289,6 +309,9 @@ fn available_mb() -> Option<u64> {
 fn start(config: EalConfig, plan: Plan) -> Result<Eal, EalError> {
     let arguments = arguments(&config, &plan);
     let workers = config.worker_cpus.len();
+    if !plan.huge_pages && !plan.pci.is_empty() {
+        tracing::warn!("cards are in use without huge pages: they need an IOMMU then, and will be slow");
+    }
     log::capture(config.log);
     log::forget_errors();
     // The EAL reorders the array and keeps pointers into it, so both live for ever.

@@ -60,7 +60,8 @@ pub struct Workers<T> {
 }
 
 impl Eal {
-    /// Runs each closure on a worker lcore of its own: the first on worker 0, and so on. What a closure holds should
+    /// Runs each closure on a worker lcore of its own: the first on worker 0, and so on. Signals that are meant for the
+    /// process (SIGTERM, SIGINT, SIGHUP, SIGCHLD and their like) go to the other threads. What a closure holds should
     /// come back as its result, so that it is dropped by whoever joins and not on the worker.
     ///
     /// # Errors
@@ -147,6 +148,7 @@ fn wait_for<T>(running: Running<T>) -> Result<T, WorkerFailure> {
 }
 
 unsafe extern "C" fn run_task(argument: *mut c_void) -> c_int {
+    crate::signals::leave_to_others();
     // SAFETY: `launch_workers` passes a box of this type, to be taken back here and nowhere else.
     let task = unsafe { Box::from_raw(argument.cast::<Task>()) };
     // The closure inside catches panics; this catches one from dropping what it held.

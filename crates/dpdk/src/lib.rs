@@ -8,6 +8,7 @@
 
 pub mod affinity;
 mod clock;
+mod descriptors;
 mod device;
 mod eal;
 mod launch;
@@ -33,3 +34,18 @@ pub use port::{LinkState, Port, PortConfig, PortError, PortStats, TAP_MTU_MAX, T
 pub use queue::{RxQueue, TxQueue};
 pub use rings::{RingDrain, RingFeed, RingPort, RingPortConfig};
 pub use version::version;
+
+/// Properties that the crates above rely on, checked when this crate is compiled.
+const _: () = {
+    const fn send<T: Send>() {}
+    const fn send_sync<T: Send + Sync>() {}
+    send::<Mbuf>();
+    send::<RxQueue>();
+    send::<TxQueue>();
+    send::<RingFeed>();
+    send::<RingDrain>();
+    send::<Workers<()>>();
+    send_sync::<Eal>();
+    send_sync::<Mempool>();
+    send_sync::<Port>();
+};

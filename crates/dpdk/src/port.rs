@@ -347,6 +347,9 @@ impl Port {
         shared.check_abilities(&abilities, config, pool)?;
         shared.configure(&abilities, config)?;
         shared.set_up_queues(config, pool)?;
+        if matches!(&shared.origin, Origin::Device(device) if device.is_tap()) {
+            crate::descriptors::keep_taps_from_children();
+        }
         if let Some(mac) = config.mac {
             shared.set_mac(mac)?;
         }

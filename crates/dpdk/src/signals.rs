@@ -1,5 +1,6 @@
-//! The real-time signals that net_tap would send to itself.
+//! Signals: those that net_tap would send to itself, and those that are no affair of a worker.
 
+use nix::sys::signal::{SigSet, Signal};
 use std::sync::Once;
 
 /// Sets every real-time signal that nobody handles yet to "ignore", once a process.
@@ -27,4 +28,27 @@ fn ignore_if_default(signal: libc::c_int) {
     action.sa_sigaction = libc::SIG_IGN;
     // SAFETY: `action` is valid and "ignore" runs no code; nobody handled this signal.
     unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+}
+
+/// Leaves the signals that are meant for the process as a whole to the other threads: on a worker, each would cut a
+/// system call of a driver short. The real-time signals stay as they are, since net_tap stops receiving where they
+/// are blocked.
+pub(crate) fn leave_to_others() {
+    let mut set = SigSet::empty();
+    for signal in [
+        Signal::SIGTERM,
+        Signal::SIGINT,
+        Signal::SIGHUP,
+        Signal::SIGQUIT,
+        Signal::SIGUSR1,
+        Signal::SIGUSR2,
+        Signal::SIGCHLD,
+        Signal::SIGALRM,
+        Signal::SIGPIPE,
+        Signal::SIGWINCH,
+    ] {
+        set.add(signal);
+    }
+    // Cannot fail: the set is valid. If it did, the worker would only be disturbed now and then.
+    let _ = set.thread_block();
 }

@@ -19,7 +19,9 @@ fn the_eal_comes_up_once_works_and_goes() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&lines);
     let log = Box::new(move |level: LogLevel, line: &str| kept.lock().unwrap().push((level, line.to_owned())));
-    let eal = Eal::init(EalConfig { log: Some(log), ..common::config() }).unwrap();
+    let file_prefix = "bngtest-life".to_owned();
+    let eal = Eal::init(EalConfig { log: Some(log), file_prefix, ..common::config() }).unwrap();
+    assert!(bng_dpdk::version().starts_with("DPDK 22.11"), "{}", bng_dpdk::version());
     assert!(!eal.uses_huge_pages());
     assert_eq!(eal.workers(), 2);
     assert!(tsc_hz() > 1_000_000);
@@ -32,6 +34,7 @@ fn the_eal_comes_up_once_works_and_goes() {
     workers_that_fail_are_named(&eal);
 
     drop(eal);
+    assert!(!std::path::Path::new("/var/run/dpdk/bngtest-life").exists(), "nothing is left behind");
     assert_eq!(Eal::init(common::config()).err(), Some(EalError::AlreadyInitialised));
 }
 
@@ -162,8 +165,20 @@ fn workers_that_fail_are_named(eal: &Eal) {
     assert_eq!(results[0], Ok(1));
     let failure = results[1].clone().unwrap_err();
     assert_eq!(failure.to_string(), "worker 1 panicked: on purpose");
+    let blocked = eal.launch_workers(vec![|_: bng_dpdk::WorkerContext| blocked_signals()]).unwrap().join();
+    let blocked = blocked[0].clone().unwrap();
+    assert_ne!(blocked >> (libc::SIGTERM - 1) & 1, 0, "SIGTERM is for other threads");
+    assert_eq!(blocked >> (libc::SIGRTMIN() - 1), 0, "the real-time signals are not blocked");
+    assert_eq!(blocked_signals() >> (libc::SIGTERM - 1) & 1, 0);
     let results = eal.launch_workers(vec![|_: bng_dpdk::WorkerContext| 7; 2]).unwrap().join();
     assert_eq!(results, [Ok(7), Ok(7)], "an lcore whose closure panicked takes the next");
     let failure = eal.launch_workers(vec![|_: bng_dpdk::WorkerContext| (); 3]).err().unwrap();
     assert_eq!(failure, WorkerFailure::TooMany { wanted: 3, have: 2 });
+}
+
+/// The signals that the calling thread blocks, bit 0 for signal 1.
+fn blocked_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap()
 }

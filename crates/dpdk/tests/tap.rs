@@ -5,7 +5,8 @@ mod common;
 
 use arrayvec::ArrayVec;
 use bng_dpdk::{Mbuf, Mempool, Netns, Port, PortConfig, PortError, RxQueue};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A namespace that is gone when the test is.
@@ -46,8 +47,15 @@ fn tap(namespace: &Namespace, device: &str) -> PortConfig {
     }
 }
 
+/// One test at a time: a child that one starts while another opens a tap could inherit it, and keep it alive.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn a_tap_in_another_namespace_carries_frames_both_ways() {
+    let _turn = turn();
     let eal = common::eal();
     let pool = common::pool(&eal, "tap");
     let namespace = Namespace::new("frames");
@@ -99,7 +107,7 @@ fn link_state_follows_the_kernel(namespace: &Namespace, port: &Port) {
 fn receive_echo(namespace: &Namespace, rx: &mut [RxQueue]) -> Mbuf {
     let mut ping = Command::new("ip")
         .args(["netns", "exec", &namespace.0, "ping", "-c1", "-W1", "198.51.100.2"])
-        .stdout(std::process::Stdio::null())
+        .stdout(Stdio::null())
         .spawn()
         .unwrap();
     let deadline = Instant::now() + Duration::from_secs(2);
@@ -144,6 +152,7 @@ fn is_ignored(signal: i32) -> bool {
 
 #[test]
 fn what_would_break_the_driver_is_refused_before_it_is_made() {
+    let _turn = turn();
     let eal = common::eal();
     let pool = common::pool(&eal, "refused");
     let namespace = Namespace::new("refused");
@@ -167,6 +176,7 @@ fn what_would_break_the_driver_is_refused_before_it_is_made() {
 
 #[test]
 fn one_interface_is_one_port() {
+    let _turn = turn();
     let eal = common::eal();
     let pool = common::pool(&eal, "one");
     let namespace = Namespace::new("one");
@@ -177,7 +187,11 @@ fn one_interface_is_one_port() {
     let stolen = Port::open(&eal, &tap(&namespace, "net_tap3,iface=bngt2"), &pool).err().unwrap();
     assert!(matches!(stolen, PortError::InterfaceInUse { .. }), "{stolen}");
     assert!(port.link().unwrap().up, "the first is none the worse");
+    let mut child = Command::new("sleep").arg("5").spawn().unwrap();
     port.close().unwrap();
+    assert!(!namespace.ip("link show").contains("bngt2"), "no child keeps it alive");
+    let _ = child.kill();
+    let _ = child.wait();
     let again = Port::open(&eal, &config, &pool).expect("closed and opened again");
     assert!(again.link().unwrap().up);
 }

@@ -12,7 +12,7 @@ pub(crate) fn eal() -> Eal {
 
 pub(crate) fn config() -> EalConfig {
     EalConfig {
-        file_prefix: format!("bngtest-{}", std::process::id()),
+        file_prefix: "bngtest".to_owned(),
         huge_pages: HugePages::None,
         memory_mb: 128,
         worker_cpus: vec![0, 0],

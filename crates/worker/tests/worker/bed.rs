@@ -25,7 +25,7 @@ pub(crate) fn eal() -> (Eal, MutexGuard<'static, ()>) {
         let cpus = bng_dpdk::affinity::current().expect("a mask");
         let cpu = |at: usize| cpus[at % cpus.len()];
         let config = EalConfig {
-            file_prefix: format!("bngtest-{}", std::process::id()),
+            file_prefix: "bngtest-worker".to_owned(),
             huge_pages: HugePages::None,
             memory_mb: 128,
             main_cpu: cpu(0),
