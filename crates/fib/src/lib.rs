@@ -18,6 +18,8 @@
 )]
 
 mod adjacency;
+#[cfg(test)]
+mod atomicity;
 mod error;
 mod fib;
 mod key;

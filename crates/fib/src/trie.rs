@@ -95,6 +95,8 @@ impl SharedCell {
     #[inline]
     pub(crate) fn store(&self, cell: Cell) {
         self.0.store(cell.0, Ordering::Release);
+        #[cfg(test)]
+        crate::atomicity::stored();
     }
 }
 
