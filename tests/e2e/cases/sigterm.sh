@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# SIGTERM: every client hears a PADT, bngd ends with code 0 and leaves nothing behind.
+bngd
+capture wire "$NS_ACCESS" acc0
+TARGETS=$HOST connect cli0 "$USER1" "$PASSWORD1"
+id=$(sessions '.sessions[0].session_id')
+kill -TERM "$LAB_BNGD"
+started=$SECONDS
+wait "$LAB_BNGD"
+equal "bngd's exit code" "$?" 0
+at_most "the seconds it took" $((SECONDS - started)) 10
+within 10 "the client's end" test ! -e "/proc/$LAB_CLIENT"
+log=$(client_log cli0)
+holds "$log" 'pppd has ended by itself' "the client's log"
+lab_stop "${CAPTURES[wire]}"
+equal "PADTs to the client on the wire" "$(frames wire "pppoe.code == 0xa7 && pppoe.session_id == $id")" 1
+for place in "$NS_ACCESS acc0" "$NS_CORE cor0" "$NS_BNGD uplink"; do
+    read -r namespace interface <<< "$place"
+    ! ip -n "$namespace" link show "$interface" > /dev/null 2>&1 || fail "$interface is still there"
+done
+[ ! -e "$LAB_SOCKET" ] || fail "the socket $LAB_SOCKET is still there"
+equal "pool routes left in the kernel" "$(ip -n "$NS_BNGD" route show proto 210 | wc -l)" 0
