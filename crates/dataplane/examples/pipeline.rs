@@ -1,5 +1,5 @@
 //! Cycles a packet of the pipeline alone, frames and tables in memory:
-//! `cargo run --release -p bng-dataplane --example pipeline [GHz] [most sessions]`.
+//! `cargo run --release -p bng-dataplane --example pipeline [GHz] [most sessions] [rounds]`.
 //!
 //! Only the calls of `process` are timed, eight bursts at a time; frames are written anew in between. The number of
 //! cycles is time times the clock rate given (2.6 GHz by default). Each figure is the median of the rounds, the least
@@ -34,7 +34,6 @@ const POOL: u32 = 0x6440_0000;
 const SERVER6: u128 = 0x2001_0db8_ffff_0000_0000_0000_0000_0009;
 const POOL6: u128 = 0x2001_0db8_0100_0000_0000_0000_0000_0000;
 const BURSTS: usize = 8;
-const ROUNDS: usize = 2001;
 
 /// Keeps the frames for the next round.
 struct Recycle {
@@ -160,11 +159,17 @@ fn pipeline(sessions: usize, spaces: usize) -> Pipeline {
     Pipeline::new(0, tables, Arc::new(WorkerCounters::default()), PipelineConfig::default())
 }
 
-fn measure(pipeline: &mut Pipeline, port: PortIndex, templates: &[Vec<u8>], random: &mut Random) -> (f64, f64) {
+fn measure(
+    pipeline: &mut Pipeline,
+    port: PortIndex,
+    templates: &[Vec<u8>],
+    random: &mut Random,
+    rounds: usize,
+) -> (f64, f64) {
     let frames = BURSTS * 32;
     let mut sink = Recycle { frames: (0..frames).map(|_| MemoryFrame::new()).collect(), sent: 0 };
-    let mut nanoseconds = Vec::with_capacity(ROUNDS);
-    for _ in 0..ROUNDS {
+    let mut nanoseconds = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
         let mut bursts: [ArrayVec<MemoryFrame, 32>; BURSTS] = Default::default();
         for burst in &mut bursts {
             for mut frame in sink.frames.drain(sink.frames.len() - 32..) {
@@ -178,15 +183,16 @@ fn measure(pipeline: &mut Pipeline, port: PortIndex, templates: &[Vec<u8>], rand
         }
         nanoseconds.push(start.elapsed().as_nanos() as f64 / frames as f64);
     }
-    assert_eq!(sink.sent, (ROUNDS * frames) as u64);
+    assert_eq!(sink.sent, (rounds * frames) as u64);
     nanoseconds.sort_by(f64::total_cmp);
-    (nanoseconds[ROUNDS / 2], nanoseconds[0])
+    (nanoseconds[rounds / 2], nanoseconds[0])
 }
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let ghz: f64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(2.6);
     let sessions_max: usize = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(65_536);
+    let rounds: usize = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(2001);
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     println!("sessions  spaces  family  direction   cycles/packet (median, least)");
     for (sessions, spaces) in [(1, 1), (1000, 1), (65_536, 2), (1 << 20, 17)] {
@@ -199,8 +205,8 @@ fn main() {
             let up: Vec<_> = sample.iter().map(|n| upstream(&spec(*n, spaces), family, *n, len)).collect();
             let down: Vec<_> = sample.iter().map(|n| downstream(family, *n, len)).collect();
             for (name, port, templates) in [("up", ACCESS, &up), ("down", CORE, &down)] {
-                measure(&mut pipeline, port, templates, &mut random);
-                let (median, least) = measure(&mut pipeline, port, templates, &mut random);
+                measure(&mut pipeline, port, templates, &mut random, rounds);
+                let (median, least) = measure(&mut pipeline, port, templates, &mut random, rounds);
                 println!(
                     "{sessions:>8}  {spaces:>6}  IPv{family}    {name:<9}  {:>6.1} {:>6.1}",
                     median * ghz,

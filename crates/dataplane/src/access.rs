@@ -41,16 +41,22 @@ pub(crate) const fn ether_reason(error: EtherError) -> Reason {
 }
 
 /// First stage: Ethernet and PPPoE headers, and the first two steps of the walk to the session.
-#[inline]
-pub(crate) fn parse(frame: &[u8], port: PortIndex, entry: &PortEntry, sessions: &SessionTable) -> Work {
-    match parse_frame(frame, port, entry, sessions) {
-        Ok(work) => work,
-        Err(state) => Work::end(state),
+#[inline(always)]
+pub(crate) fn parse(work: &mut Work, frame: &[u8], port: PortIndex, entry: &PortEntry, sessions: &SessionTable) {
+    work.begin(State::Unknown);
+    if let Err(end) = parse_frame(work, frame, port, entry, sessions) {
+        work.state = end;
     }
 }
 
-#[inline]
-fn parse_frame(frame: &[u8], port: PortIndex, entry: &PortEntry, sessions: &SessionTable) -> Result<Work, State> {
+#[inline(always)]
+fn parse_frame(
+    work: &mut Work,
+    frame: &[u8],
+    port: PortIndex,
+    entry: &PortEntry,
+    sessions: &SessionTable,
+) -> Result<(), State> {
     let ether = Ether::parse(frame, entry.tpids).map_err(|error| State::Drop(ether_reason(error)))?;
     if ether.dst != entry.mac || ether.ethertype != ethertype::PPPOE_SESSION {
         return Err(not_a_session_frame(&ether, entry));
@@ -63,32 +69,26 @@ fn parse_frame(frame: &[u8], port: PortIndex, entry: &PortEntry, sessions: &Sess
         return Err(State::Drop(if version { Reason::PppoeVersion } else { Reason::PppoeCode }));
     }
     let length = usize::from((header >> 16) as u16);
-    let l3 = ether.payload_offset.saturating_add(PPPOE_PPP_LEN);
+    let l3 = ether.payload_offset.wrapping_add(PPPOE_PPP_LEN);
     let Some(l3_len) = length.checked_sub(2) else { return Err(State::Drop(Reason::PppoeTruncated)) };
     // What follows is link padding, and goes no further.
-    if l3.saturating_add(l3_len) > frame.len() {
+    if l3.wrapping_add(l3_len) > frame.len() {
         return Err(State::Drop(Reason::PppoeLength));
     }
     if ether.src.is_group() || ether.src == MacAddr::ZERO {
         return Err(State::Drop(Reason::BadSourceMac));
     }
+    work.key = SessionKey::new(ether.src, ether.vlans);
+    work.l3 = l3 as u16;
+    work.l3_len = l3_len as u16;
+    work.protocol = header as u16;
     let id = SessionId((header >> 32) as u16);
     let cell = sessions.directory(port, ether.vlans.outer_vid()).and_then(|directory| sessions.page(directory, id));
-    let state = match cell {
-        Some(page) => {
-            sessions.prefetch_page(page);
-            State::Look(page)
-        }
-        None => State::Unknown,
-    };
-    Ok(Work {
-        state,
-        key: SessionKey::new(ether.src, ether.vlans),
-        l3: l3 as u16,
-        l3_len: l3_len as u16,
-        protocol: header as u16,
-        ..Work::IDLE
-    })
+    if let Some(page) = cell {
+        sessions.prefetch_page(page);
+        work.state = State::Look(page);
+    }
+    Ok(())
 }
 
 #[cold]
@@ -128,7 +128,7 @@ pub(crate) fn admit(work: &mut Work, index: SessionIndex, frame: &[u8], tables: 
         work.state = State::Drop(if mac { Reason::SessionMac } else { Reason::SessionVlan });
         return;
     }
-    work.source = Some(index);
+    work.set_source(index);
     work.vrf = entry.vrf();
     let verdict = match work.protocol {
         ppp::IPV4 if flags & flags::IPV4_UP != 0 => {
@@ -197,6 +197,7 @@ fn admit_ipv4(
     work.l3_len = header.total_len.get();
     work.family = Family::V4;
     work.dst4 = header.dst.get();
+    work.ttl = header.ttl;
     let source = header.src.get();
     if source != entry.ipv4() || source == 0 {
         foreign_ipv4(work.vrf, index, flags, source, tables)?;
@@ -239,7 +240,10 @@ fn admit_ipv6(
     work.l3_len = header.total_len() as u16;
     work.family = Family::V6;
     let source = header.src.get();
-    let to = kind6(header.dst.get());
+    let dst = header.dst.get();
+    work.ttl = header.hop_limit;
+    work.set_dst6(dst);
+    let to = kind6(dst);
     match to {
         Kind6::Unicast => (),
         Kind6::LinkLocal | Kind6::LocalMulticast => return Err(local_ipv6(packet, header, kind6(source))),

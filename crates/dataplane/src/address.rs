@@ -19,6 +19,14 @@ pub(crate) enum Kind4 {
 /// Classifies an IPv4 address.
 #[inline]
 pub(crate) const fn kind4(address: u32) -> Kind4 {
+    // Nearly every address: 1/8 to 126/8 and 128/8 to 223/8, but for 169.254/16. Two comparisons.
+    let top = address >> 24;
+    let ordinary = top.wrapping_sub(1) < 126 || top.wrapping_sub(128) < 96;
+    if ordinary && address >> 16 != 0xa9fe { Kind4::Unicast } else { unusual4(address) }
+}
+
+#[cold]
+const fn unusual4(address: u32) -> Kind4 {
     match address >> 24 {
         0 | 127 => Kind4::Martian,
         169 if address >> 16 == 0xa9fe => Kind4::Martian,

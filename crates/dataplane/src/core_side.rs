@@ -13,16 +13,16 @@ use crate::work::{Family, State, Work};
 const HOST: State = State::Punt(PuntClass::Host, Reason::Host);
 
 /// First stage: Ethernet and IP headers.
-#[inline]
-pub(crate) fn parse(frame: &[u8], entry: &PortEntry) -> Work {
-    match parse_frame(frame, entry) {
-        Ok(work) => work,
-        Err(state) => Work::end(state),
+#[inline(always)]
+pub(crate) fn parse(work: &mut Work, frame: &[u8], entry: &PortEntry) {
+    work.begin(State::Route);
+    if let Err(end) = parse_frame(work, frame, entry) {
+        work.state = end;
     }
 }
 
-#[inline]
-fn parse_frame(frame: &[u8], entry: &PortEntry) -> Result<Work, State> {
+#[inline(always)]
+fn parse_frame(work: &mut Work, frame: &[u8], entry: &PortEntry) -> Result<(), State> {
     let ether = Ether::parse(frame, entry.tpids).map_err(|error| State::Drop(ether_reason(error)))?;
     let group = ether.dst != entry.mac;
     if group && !ether.dst.is_group() {
@@ -36,24 +36,28 @@ fn parse_frame(frame: &[u8], entry: &PortEntry) -> Result<Work, State> {
         return Err(State::Drop(Reason::UnknownVlan));
     }
     let packet = frame.get(ether.payload_offset..).unwrap_or(&[]);
-    let mut work = Work { state: State::Route, l3: ether.payload_offset as u16, ..Work::IDLE };
+    work.l3 = ether.payload_offset as u16;
     match ether.ethertype {
         ethertype::IPV4 => {
             let header = ipv4::Header::check(packet).map_err(|error| State::Drop(ipv4_reason(error)))?;
             work.l3_len = header.total_len.get();
+            work.family = Family::V4;
             work.dst4 = header.dst.get();
+            work.ttl = header.ttl;
             admit_ipv4(header, work.dst4, group)?;
         }
         ethertype::IPV6 => {
             let header = ipv6::Header::check(packet).map_err(|error| State::Drop(ipv6_reason(error)))?;
             work.l3_len = header.total_len() as u16;
             work.family = Family::V6;
-            admit_ipv6(header, group)?;
+            work.set_dst6(header.dst.get());
+            work.ttl = header.hop_limit;
+            work.link_source = admit_ipv6(header, group)?;
         }
         ethertype::ARP => return Err(State::Punt(PuntClass::Host, Reason::Arp)),
         _ => return Err(State::Drop(Reason::Ethertype)),
     }
-    Ok(work)
+    Ok(())
 }
 
 #[inline]
@@ -72,17 +76,18 @@ fn admit_ipv4(header: &ipv4::Header, dst: u32, group: bool) -> Result<(), State>
     }
 }
 
+/// Whether the source address is only good on its own link.
 #[inline]
-fn admit_ipv6(header: &ipv6::Header, group: bool) -> Result<(), State> {
-    match kind6(header.src.get()) {
-        Kind6::Unicast => (),
+fn admit_ipv6(header: &ipv6::Header, group: bool) -> Result<bool, State> {
+    let link_source = match kind6(header.src.get()) {
+        Kind6::Unicast => false,
         // Neighbour discovery comes from these; the routing stage stops what is to be forwarded.
-        Kind6::LinkLocal | Kind6::Unspecified => (),
+        Kind6::LinkLocal | Kind6::Unspecified => true,
         _ => return Err(State::Drop(Reason::Ipv6Source)),
-    }
+    };
     match kind6(header.dst.get()) {
         Kind6::Unicast if group => Err(State::Drop(Reason::Ipv6Multicast)),
-        Kind6::Unicast => Ok(()),
+        Kind6::Unicast => Ok(link_source),
         Kind6::LinkLocal | Kind6::LocalMulticast => Err(HOST),
         Kind6::Multicast => Err(State::Drop(Reason::Ipv6Multicast)),
         Kind6::Unspecified | Kind6::Martian => Err(State::Drop(Reason::Ipv6Destination)),

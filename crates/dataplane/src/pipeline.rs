@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use bng_fib::Fib;
+use bng_fib::{Adjacency, AdjacencyId, AdjacencyView, Fib};
 use bng_session::{PoolMaps, SessionCounters, SessionIndex, SessionTable};
 use bng_sync::prefetch_index;
 use bng_wire::PortIndex;
@@ -88,54 +88,65 @@ impl Pipeline {
         S: Sink<F>,
     {
         let Self { worker, tables, counters, work, unknown } = self;
-        let octets = frames.iter().fold(0u64, |sum, frame| sum.saturating_add(frame.bytes().len() as u64));
-        if let Some(port) = counters.port(port) {
-            port.rx_frames.add(frames.len() as u64);
-            port.rx_octets.add(octets);
-        }
+        let count = frames.len();
+        let work = work.get_mut(..count).unwrap_or(&mut []);
         let sessions = tables.sessions.worker_counters(*worker).unwrap_or(&[]);
+        let mut octets = 0u64;
         match tables.ports.get(port) {
-            None => work.fill(Work::end(State::Drop(Reason::UnknownPort))),
+            None => work.iter_mut().for_each(|work| work.begin(State::Drop(Reason::UnknownPort))),
             Some(entry) if entry.role == PortRole::Access => {
                 for (work, frame) in work.iter_mut().zip(frames.iter()) {
-                    *work = access::parse(frame.bytes(), port, entry, &tables.sessions);
+                    let frame = frame.bytes();
+                    octets = octets.wrapping_add(frame.len() as u64);
+                    access::parse(work, frame, port, entry, &tables.sessions);
                 }
-                find_sessions(work, frames.len(), tables, sessions);
+                find_sessions(work, tables, sessions);
                 for (work, frame) in work.iter_mut().zip(frames.iter()) {
                     if let State::Admit(index) = work.state {
                         access::admit(work, index, frame.bytes(), tables);
                         if work.state == State::Route {
-                            route::prefetch(work, frame.bytes(), tables);
+                            route::prefetch(work, tables);
                         }
                     }
                 }
             }
             Some(entry) => {
                 for (work, frame) in work.iter_mut().zip(frames.iter()) {
-                    *work = core_side::parse(frame.bytes(), entry);
+                    let frame = frame.bytes();
+                    octets = octets.wrapping_add(frame.len() as u64);
+                    core_side::parse(work, frame, entry);
                     if work.state == State::Route {
-                        route::prefetch(work, frame.bytes(), tables);
+                        route::prefetch(work, tables);
                     }
                 }
             }
         }
-        for (work, frame) in work.iter_mut().zip(frames.iter()) {
+        if let Some(port) = counters.port(port) {
+            port.rx_frames.add(count as u64);
+            port.rx_octets.add(octets);
+        }
+        let mut pools = false;
+        for work in work.iter_mut() {
             if work.state == State::Route {
-                route::look_up(work, frame.bytes(), tables);
-                if let State::ToSession(index) = work.state {
-                    prefetch_downstream(index, tables, sessions);
+                route::look_up(work, tables);
+                match work.state {
+                    State::ToSession(index) => prefetch_downstream(index, tables, sessions),
+                    State::ToPool(_) => pools = true,
+                    _ => (),
                 }
             }
         }
-        for (work, frame) in work.iter_mut().zip(frames.iter()) {
-            if let State::ToPool(number) = work.state {
-                route::from_pool(work, number, frame.bytes(), tables);
-                if let State::ToSession(index) = work.state {
-                    prefetch_downstream(index, tables, sessions);
+        if pools {
+            for work in work.iter_mut() {
+                if let State::ToPool(number) = work.state {
+                    route::from_pool(work, number, tables);
+                    if let State::ToSession(index) = work.state {
+                        prefetch_downstream(index, tables, sessions);
+                    }
                 }
             }
         }
-        let mut end = End { port, tables, counters, sessions, unknown, now_ms, sent: Sent::default() };
+        let mut end = End { port, tables, counters, sessions, unknown, now_ms, sent: Sent::default(), neighbour: None };
         for (work, frame) in work.iter().zip(frames.drain(..)) {
             end.finish(work, frame, sink);
         }
@@ -145,8 +156,8 @@ impl Pipeline {
 
 /// Second stage of the access side: from the index cell to the entry.
 #[inline]
-fn find_sessions(work: &mut [Work], frames: usize, tables: &Tables, sessions: &[SessionCounters]) {
-    for work in work.iter_mut().take(frames) {
+fn find_sessions(work: &mut [Work], tables: &Tables, sessions: &[SessionCounters]) {
+    for work in work {
         if let State::Look(page) = work.state {
             work.state = match tables.sessions.index(page) {
                 Some(index) => {
@@ -205,6 +216,8 @@ struct End<'a> {
     unknown: &'a mut Limiter,
     now_ms: u64,
     sent: Sent,
+    /// The neighbour of the frame before: bursts mostly go one way.
+    neighbour: Option<(AdjacencyId, Option<AdjacencyView>)>,
 }
 
 impl End<'_> {
@@ -212,14 +225,23 @@ impl End<'_> {
     #[inline]
     fn finish<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, mut frame: F, sink: &mut S) {
         let (outcome, target) = match work.state {
-            State::ToNeighbour(id) => (rewrite::to_neighbour(work, id, &mut frame, self.tables), None),
+            State::ToNeighbour(id) => {
+                let view = match &self.neighbour {
+                    Some((last, view)) if *last == id => view,
+                    _ => {
+                        let view = self.tables.fib.adjacency(id).and_then(Adjacency::view);
+                        &self.neighbour.insert((id, view)).1
+                    }
+                };
+                (rewrite::to_neighbour(work, view.as_ref(), &mut frame), None)
+            }
             State::ToSession(index) => (rewrite::to_session(work, index, &mut frame, self.tables), Some(index)),
             other => (Err(other), None),
         };
         match outcome {
             Ok(port) => {
                 let octets = u64::from(work.l3_len);
-                if let Some(source) = work.source {
+                if let Some(source) = work.source() {
                     self.count(source, |counters| {
                         counters.up_packets.add(1);
                         counters.up_octets.add(octets);
@@ -276,17 +298,17 @@ impl End<'_> {
                 debug_assert_eq!(reason.verdict(), crate::reason::Verdict::Punt);
                 // What the router itself takes was received from the client; a frame held for its neighbour will come
                 // again, and is counted then.
-                if let (Reason::Host, Some(source)) = (reason, work.source) {
+                if let (Reason::Host, Some(source)) = (reason, work.source()) {
                     self.count(source, |counters| {
                         counters.up_packets.add(1);
                         counters.up_octets.add(u64::from(work.l3_len));
                     });
                 }
-                sink.punt(class, PuntMeta { port: self.port, reason, session: work.source }, frame);
+                sink.punt(class, PuntMeta { port: self.port, reason, session: work.source() }, frame);
             }
             None => {
                 debug_assert_eq!(reason.verdict(), crate::reason::Verdict::Drop);
-                if let Some(source) = work.source {
+                if let Some(source) = work.source() {
                     self.count(source, |counters| counters.up_drops.add(1));
                 }
                 if let Some(target) = target {

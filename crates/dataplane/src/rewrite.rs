@@ -1,6 +1,6 @@
 //! The last stage: time to live, MSS, and the new header in front.
 
-use bng_fib::{AdjacencyId, AdjacencyView};
+use bng_fib::AdjacencyView;
 use bng_session::{SessionIndex, flags};
 use bng_wire::ether::{FRAME_LEN_MIN, ethertype};
 use bng_wire::ipv4::protocol;
@@ -24,13 +24,11 @@ const PPP_IPV6_LOW: u8 = 0x57;
 #[inline]
 pub(crate) fn to_neighbour<F: FrameBuf>(
     work: &Work,
-    id: AdjacencyId,
+    view: Option<&AdjacencyView>,
     frame: &mut F,
-    tables: &Tables,
 ) -> Result<PortIndex, State> {
-    let view = tables.fib.adjacency(id).and_then(bng_fib::Adjacency::view);
     let (port, mtu, header) = match view {
-        Some(AdjacencyView::Resolved { port, mtu, header }) => (port, mtu, header),
+        Some(AdjacencyView::Resolved { port, mtu, header }) => (*port, *mtu, header),
         Some(AdjacencyView::Unresolved { .. }) => {
             return Err(State::Punt(PuntClass::Host, Reason::NeighbourUnresolved));
         }
@@ -152,35 +150,40 @@ fn pad<F: FrameBuf>(work: &Work, frame: &mut F, header_len: usize) -> Result<(),
 }
 
 /// One hop: the time to live, which was found above 1, and the MSS.
-#[inline]
+#[inline(always)]
 fn hop(work: &Work, packet: &mut [u8], mss_mtu: u16) {
-    let (transport, overhead) = match work.family {
+    match work.family {
         Family::V4 => {
             let Ok((header, rest)) = ipv4::Header::mut_from_prefix(packet) else { return };
             header.decrement_ttl();
-            if header.protocol != protocol::TCP || header.is_later_fragment() {
-                return;
+            if header.protocol == protocol::TCP && mss_mtu != u16::MAX && !header.is_later_fragment() {
+                let options = header.header_len().wrapping_sub(ipv4::HEADER_LEN);
+                if let Some(segment) = rest.get_mut(options..) {
+                    tcp::clamp_mss(segment, mss_mtu.saturating_sub(MSS_OVERHEAD_4));
+                }
             }
-            let options = header.header_len().wrapping_sub(ipv4::HEADER_LEN);
-            (rest.get_mut(options..), MSS_OVERHEAD_4)
         }
         Family::V6 => {
             let Ok((header, rest)) = ipv6::Header::mut_from_prefix(packet) else { return };
             header.hop_limit = header.hop_limit.saturating_sub(1);
-            let next = header.next_header;
-            if next == protocol::TCP {
-                (Some(rest), MSS_OVERHEAD_6)
-            } else {
-                match ipv6::upper_layer(packet, next) {
-                    Some(upper) if upper.protocol == protocol::TCP => (packet.get_mut(upper.offset..), MSS_OVERHEAD_6),
-                    _ => return,
+            match header.next_header {
+                _ if mss_mtu == u16::MAX => (),
+                protocol::TCP => {
+                    tcp::clamp_mss(rest, mss_mtu.saturating_sub(MSS_OVERHEAD_6));
                 }
+                protocol::UDP | protocol::ICMPV6 => (),
+                next => clamp_behind_extensions(packet, next, mss_mtu),
             }
         }
-    };
-    if mss_mtu != u16::MAX
-        && let Some(segment) = transport
+    }
+}
+
+#[cold]
+fn clamp_behind_extensions(packet: &mut [u8], next: u8, mss_mtu: u16) {
+    if let Some(upper) = ipv6::upper_layer(packet, next)
+        && upper.protocol == protocol::TCP
+        && let Some(segment) = packet.get_mut(upper.offset..)
     {
-        tcp::clamp_mss(segment, mss_mtu.saturating_sub(overhead));
+        tcp::clamp_mss(segment, mss_mtu.saturating_sub(MSS_OVERHEAD_6));
     }
 }

@@ -2,45 +2,37 @@
 
 use bng_fib::NextHop;
 use bng_session::{SessionIndex, SessionTable, flags};
-use bng_wire::{VrfId, ipv4, ipv6};
-use zerocopy::FromBytes;
+use bng_wire::VrfId;
 
-use crate::address::{Kind6, kind6};
 use crate::frame::PuntClass;
 use crate::pipeline::Tables;
 use crate::reason::Reason;
 use crate::work::{Family, State, Work};
 
-/// The IPv6 destination of a packet that was checked before.
-#[inline]
-fn dst6(work: &Work, frame: &[u8]) -> u128 {
-    ipv6::Header::ref_from_prefix(work.packet(frame)).map_or(0, |(header, _)| header.dst.get())
-}
-
 /// Asks for what the FIB reads first.
 #[inline]
-pub(crate) fn prefetch(work: &Work, frame: &[u8], tables: &Tables) {
+pub(crate) fn prefetch(work: &Work, tables: &Tables) {
     match work.family {
         Family::V4 => tables.fib.prefetch4(VrfId(work.vrf), work.dst4),
-        Family::V6 => tables.fib.prefetch6(VrfId(work.vrf), dst6(work, frame)),
+        Family::V6 => tables.fib.prefetch6(VrfId(work.vrf), work.dst6()),
     }
 }
 
 /// Looks the destination up.
 #[inline]
-pub(crate) fn look_up(work: &mut Work, frame: &[u8], tables: &Tables) {
+pub(crate) fn look_up(work: &mut Work, tables: &Tables) {
     let fib = &*tables.fib;
     let vrf = VrfId(work.vrf);
     let next_hop = fib.next_hop(match work.family {
         Family::V4 => fib.lookup4(vrf, work.dst4),
-        Family::V6 => fib.lookup6(vrf, dst6(work, frame)),
+        Family::V6 => fib.lookup6(vrf, work.dst6()),
     });
     // RFC 1812 section 5.3.1: a packet for the router itself is taken whatever its time to live.
     if next_hop == NextHop::Local {
         work.state = State::Punt(PuntClass::Host, Reason::Host);
         return;
     }
-    if let Some(reason) = hop_check(work, frame) {
+    if let Some(reason) = hop_check(work) {
         work.state = State::Drop(reason);
         return;
     }
@@ -60,7 +52,7 @@ pub(crate) fn look_up(work: &mut Work, frame: &[u8], tables: &Tables) {
                 }
                 Family::V6 => {
                     if let Some(map) = tables.pools.v6(number) {
-                        map.prefetch(dst6(work, frame));
+                        map.prefetch(work.dst6());
                     }
                 }
             }
@@ -82,28 +74,22 @@ pub(crate) fn look_up(work: &mut Work, frame: &[u8], tables: &Tables) {
 
 /// Whether the packet may go another hop; link-local sources may not (RFC 4291 section 2.5.6).
 #[inline]
-fn hop_check(work: &Work, frame: &[u8]) -> Option<Reason> {
-    match work.family {
-        Family::V4 => {
-            let (header, _) = ipv4::Header::ref_from_prefix(work.packet(frame)).ok()?;
-            (header.ttl <= 1).then_some(Reason::Ipv4TtlExceeded)
-        }
-        Family::V6 => {
-            let (header, _) = ipv6::Header::ref_from_prefix(work.packet(frame)).ok()?;
-            if kind6(header.src.get()) != Kind6::Unicast {
-                return Some(Reason::Ipv6Source);
-            }
-            (header.hop_limit <= 1).then_some(Reason::Ipv6HopLimitExceeded)
-        }
+fn hop_check(work: &Work) -> Option<Reason> {
+    if work.link_source {
+        return Some(Reason::Ipv6Source);
     }
+    (work.ttl <= 1).then_some(match work.family {
+        Family::V4 => Reason::Ipv4TtlExceeded,
+        Family::V6 => Reason::Ipv6HopLimitExceeded,
+    })
 }
 
 /// The session of a pool address.
 #[inline]
-pub(crate) fn from_pool(work: &mut Work, number: u16, frame: &[u8], tables: &Tables) {
+pub(crate) fn from_pool(work: &mut Work, number: u16, tables: &Tables) {
     let index = match work.family {
         Family::V4 => tables.pools.v4(number).and_then(|map| map.get(work.dst4)),
-        Family::V6 => tables.pools.v6(number).and_then(|map| map.get(dst6(work, frame))),
+        Family::V6 => tables.pools.v6(number).and_then(|map| map.get(work.dst6())),
     };
     work.state = index.map_or(State::Drop(Reason::NoSubscriber), State::ToSession);
 }

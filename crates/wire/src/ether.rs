@@ -117,14 +117,13 @@ impl Ether {
     /// [`EtherError`]; a tag protocol identifier not in `tpids` is no error but the EtherType.
     #[inline]
     pub fn parse(frame: &[u8], tpids: TpidSet) -> Result<Self, EtherError> {
-        let (dst, rest) = frame.split_first_chunk::<6>().ok_or(EtherError::Truncated)?;
-        let (src, rest) = rest.split_first_chunk::<6>().ok_or(EtherError::Truncated)?;
-        let (kind, _) = rest.split_first_chunk::<2>().ok_or(EtherError::Truncated)?;
+        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] =
+            *frame.first_chunk::<HEADER_LEN>().ok_or(EtherError::Truncated)?;
         let mut ether = Self {
-            dst: MacAddr(*dst),
-            src: MacAddr(*src),
+            dst: MacAddr([d0, d1, d2, d3, d4, d5]),
+            src: MacAddr([s0, s1, s2, s3, s4, s5]),
             vlans: VlanStack::default(),
-            ethertype: u16::from_be_bytes(*kind),
+            ethertype: u16::from_be_bytes([t0, t1]),
             payload_offset: HEADER_LEN,
         };
         if tpids.contains(ether.ethertype) {

@@ -97,13 +97,14 @@ impl Header {
     /// [`Ipv4Error`].
     #[inline]
     pub fn check(packet: &[u8]) -> Result<&Self, Ipv4Error> {
-        let (header, _) = Self::ref_from_prefix(packet).map_err(|_| Ipv4Error::Truncated)?;
+        let octets = packet.first_chunk::<HEADER_LEN>().ok_or(Ipv4Error::Truncated)?;
+        let header: &Self = zerocopy::transmute_ref!(octets);
         if header.version_ihl == 0x45 {
             // Nearly every packet: no options.
             if usize::from(header.total_len.get()) > packet.len() || header.total_len.get() < HEADER_LEN as u16 {
                 return Err(Ipv4Error::Length);
             }
-            return if checksum::is_valid(header.as_bytes()) { Ok(header) } else { Err(Ipv4Error::Checksum) };
+            return if checksum::is_valid_20(octets) { Ok(header) } else { Err(Ipv4Error::Checksum) };
         }
         header.check_with_options(packet)
     }
