@@ -1,2 +1,7 @@
-//! The bngctl command line.
-fn main() {}
+//! The bngctl command line: everything it does is in `bng_api::cli`, where it is tested without DPDK.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bng_api::cli::main()
+}

@@ -11,20 +11,24 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{Json, Path as UrlPath, Query, State};
+use axum::extract::{DefaultBodyLimit, Json, Path as UrlPath, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
-use crate::{Backend, BackendError, ClearRequest, Health, LogLevelRequest, SessionFilter};
+use crate::{Backend, BackendError, ClearRequest, ErrorView, Health, LogLevelRequest, SessionFilter};
 
 /// How long answers under way may take once the server is to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Threads that wait for the backend's answers: so many slow questions may be under way without delaying another.
 const BLOCKING_THREADS_MAX: usize = 4;
+/// Requests that wait for the backend at the same time; more are told to come back.
+const REQUESTS_MAX: usize = 64;
+/// Octets of a request's body.
+const BODY_OCTETS_MAX: usize = 64 * 1024;
 /// Owner and group may talk to the socket; what it offers includes clearing sessions.
 const SOCKET_MODE: u32 = 0o660;
 
@@ -103,8 +107,8 @@ impl Drop for Server {
 /// # Errors
 /// [`ServeError`].
 pub fn serve(config: ServerConfig, backend: Arc<dyn Backend>) -> Result<Server, ServeError> {
-    let socket = unix_listener(&config.socket)
-        .map_err(|source| ServeError::Socket { path: config.socket.clone(), source })?;
+    let socket =
+        unix_listener(&config.socket).map_err(|source| ServeError::Socket { path: config.socket.clone(), source })?;
     let tcp = config
         .listen
         .map(|address| tcp_listener(address).map_err(|source| ServeError::Listen { address, source }))
@@ -133,6 +137,9 @@ fn tcp_listener(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 fn unix_listener(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
+    }
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another bngd answers on it"));
     }
     // A socket that an earlier run left behind; anything else in its place is somebody's.
     if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket()) {
@@ -173,12 +180,13 @@ fn run(
             // An error means that the server's owner is gone: stop as well.
             let _ = stopped.wait_for(|stop| *stop).await;
         };
-        let router = router(backend);
-        let over_unix =
-            axum::serve(socket, router.clone()).with_graceful_shutdown(wait(stopped.clone())).into_future();
+        let slots = Arc::new(Semaphore::new(REQUESTS_MAX));
+        let context = |access| Context { backend: backend.clone(), access, slots: slots.clone() };
+        let (full, read_only) = (router(context(Access::Full)), router(context(Access::ReadOnly)));
+        let over_unix = axum::serve(socket, full).with_graceful_shutdown(wait(stopped.clone())).into_future();
         let over_tcp = async {
             match tcp {
-                Some(tcp) => axum::serve(tcp, router).with_graceful_shutdown(wait(stopped.clone())).await,
+                Some(tcp) => axum::serve(tcp, read_only).with_graceful_shutdown(wait(stopped.clone())).await,
                 None => Ok(()),
             }
         };
@@ -197,10 +205,29 @@ fn run(
     Ok(())
 }
 
-type Shared = State<Arc<dyn Backend>>;
+/// What the clients of a listener may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Read and change.
+    Full,
+    /// Read.
+    ReadOnly,
+}
 
-/// The routes, as served on both addresses.
-pub fn router(backend: Arc<dyn Backend>) -> Router {
+/// What every answer needs.
+#[derive(Clone)]
+struct Context {
+    backend: Arc<dyn Backend>,
+    access: Access,
+    /// One for each request that may be waiting for the backend.
+    slots: Arc<Semaphore>,
+}
+
+type Shared = State<Context>;
+
+/// The routes. Over TCP nobody has shown who he is, so what changes something is refused there: the UNIX socket's owner
+/// and group are the ones to do that.
+fn router(context: Context) -> Router {
     Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(async || Json(Health { status: "ok".into() })))
@@ -216,17 +243,15 @@ pub fn router(backend: Arc<dyn Backend>) -> Router {
         .route("/api/v1/clear", post(clear))
         .route("/api/v1/log-level", post(log_level))
         .fallback(async || failure(StatusCode::NOT_FOUND, "there is nothing at this address".into()))
-        .with_state(backend)
-}
-
-/// Body of every answer that is not a success.
-#[derive(Debug, Serialize, serde::Deserialize)]
-pub(crate) struct Failure {
-    pub(crate) error: String,
+        .method_not_allowed_fallback(async || {
+            failure(StatusCode::METHOD_NOT_ALLOWED, "this address does not take this method".into())
+        })
+        .layer(DefaultBodyLimit::max(BODY_OCTETS_MAX))
+        .with_state(context)
 }
 
 fn failure(status: StatusCode, error: String) -> Response {
-    (status, Json(Failure { error })).into_response()
+    (status, Json(ErrorView { error })).into_response()
 }
 
 fn backend_failure(error: &BackendError) -> Response {
@@ -241,9 +266,14 @@ fn backend_failure(error: &BackendError) -> Response {
 
 /// Asks the backend on a thread that may wait.
 async fn ask<T: Send + 'static>(
-    State(backend): Shared,
+    State(context): Shared,
     question: impl FnOnce(&dyn Backend) -> Result<T, BackendError> + Send + 'static,
 ) -> Result<T, Response> {
+    let Ok(_slot) = context.slots.try_acquire() else {
+        let reason = format!("{REQUESTS_MAX} requests are waiting for an answer already");
+        return Err(failure(StatusCode::SERVICE_UNAVAILABLE, reason));
+    };
+    let backend = context.backend;
     match tokio::task::spawn_blocking(move || question(&*backend)).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(backend_failure(&error)),
@@ -289,18 +319,32 @@ async fn session(state: Shared, UrlPath(id): UrlPath<String>) -> Response {
     answer(state, move |backend| backend.session(&id)).await
 }
 
-async fn clear(state: Shared, request: Result<Json<ClearRequest>, JsonRejection>) -> Response {
+/// The body of a request that changes something, where such requests are taken.
+fn change<T>(context: &Context, request: Result<Json<T>, JsonRejection>) -> Result<T, (StatusCode, String)> {
+    if context.access == Access::ReadOnly {
+        let reason = "over TCP nothing can be changed: use the UNIX socket, or bngctl on the machine itself";
+        return Err((StatusCode::FORBIDDEN, reason.into()));
+    }
     match request {
-        Ok(Json(request)) => answer(state, move |backend| backend.clear(&request)).await,
-        Err(rejection) => failure(StatusCode::BAD_REQUEST, rejection.body_text()),
+        Ok(Json(request)) => Ok(request),
+        Err(rejection) => Err((StatusCode::BAD_REQUEST, rejection.body_text())),
+    }
+}
+
+async fn clear(state: Shared, request: Result<Json<ClearRequest>, JsonRejection>) -> Response {
+    match change(&state, request) {
+        Ok(request) if request.filter.is_empty() && !request.all => {
+            let reason = "the filter names nothing: set `all` to clear every session";
+            failure(StatusCode::BAD_REQUEST, reason.into())
+        }
+        Ok(request) => answer(state, move |backend| backend.clear(&request)).await,
+        Err((status, reason)) => failure(status, reason),
     }
 }
 
 async fn log_level(state: Shared, request: Result<Json<LogLevelRequest>, JsonRejection>) -> Response {
-    match request {
-        Ok(Json(request)) => {
-            answer(state, move |backend| backend.set_log_level(&request.level).map(|()| request)).await
-        }
-        Err(rejection) => failure(StatusCode::BAD_REQUEST, rejection.body_text()),
+    match change(&state, request) {
+        Ok(request) => answer(state, move |backend| backend.set_log_level(&request.level).map(|()| request)).await,
+        Err((status, reason)) => failure(status, reason),
     }
 }

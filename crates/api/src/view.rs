@@ -362,3 +362,10 @@ pub struct LogLevelRequest {
     /// `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,bng_ppp=debug`.
     pub level: String,
 }
+
+/// Body of every answer that is not a success.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorView {
+    /// What is wrong, in one sentence.
+    pub error: String,
+}
