@@ -6,6 +6,7 @@
 //! - [`Qsbr`] and [`RetireList`]: what a writer replaces is freed by that writer after every reader has passed a
 //!   quiescent point (a burst boundary). No destructor runs on a reader.
 //! - [`Published`]: one value that a writer replaces and readers borrow until their next quiescent point.
+//! - [`Snapshot`]: a few words that a writer changes and readers see whole.
 //! - [`frame_ring`]: frames of any length from one thread to another; never blocks, never allocates once made.
 //! - [`Arena`]: a fixed number of zeroed elements in lazily faulted memory, in huge pages where there are any.
 //! - [`Counter`], [`PerWorker`]: counters that one thread writes and others read.
@@ -21,6 +22,7 @@ mod prefetch;
 mod published;
 mod qsbr;
 mod retire;
+mod snapshot;
 pub mod tap;
 mod words;
 
@@ -32,6 +34,7 @@ pub use prefetch::{prefetch_index, prefetch_read};
 pub use published::{Published, Publisher, published};
 pub use qsbr::{Epoch, Qsbr, Reader};
 pub use retire::{RetireFull, RetireList};
+pub use snapshot::Snapshot;
 
 /// Properties that the crates above rely on, checked when this crate is compiled.
 const _: () = {
@@ -46,5 +49,6 @@ const _: () = {
     send_sync::<Published<u64>>();
     send_sync::<Arena<core::sync::atomic::AtomicU32>>();
     send_sync::<Counter>();
+    send_sync::<Snapshot<3>>();
     send_sync::<PerWorker<Counter>>();
 };

@@ -38,6 +38,11 @@ orderings! {
     POINTER_PUBLISH: Release, "pointer_publish_relaxed": Relaxed;
     /// A reader sees the pointer and then reads what it points to.
     POINTER_OBSERVE: Acquire, "pointer_observe_relaxed": Relaxed;
+
+    /// The writer switches to the copy it has filled: its words must be seen by who sees the new state.
+    SNAPSHOT_PUBLISH: Release, "snapshot_publish_relaxed": Relaxed;
+    /// A reader sees the state and then reads the words of the copy in force.
+    SNAPSHOT_OBSERVE: Acquire, "snapshot_observe_relaxed": Relaxed;
 }
 
 /// A reader coming online writes its state and then reads pointers; a writer writes pointers and then reads the
@@ -52,5 +57,20 @@ pub(crate) fn online_barrier() {
 pub(crate) fn advance_barrier() {
     if !cfg!(mutate = "advance_barrier_absent") {
         fence(Ordering::SeqCst);
+    }
+}
+
+/// The writer, before it stores the words of the copy that is not in force: a reader that sees one of them must also
+/// see that the copy was taken out of force. Pairs with [`snapshot_read_barrier`].
+pub(crate) fn snapshot_write_barrier() {
+    if !cfg!(mutate = "snapshot_write_barrier_absent") {
+        fence(Ordering::Release);
+    }
+}
+
+/// A reader, after it has loaded the words and before it looks at the state again.
+pub(crate) fn snapshot_read_barrier() {
+    if !cfg!(mutate = "snapshot_read_barrier_absent") {
+        fence(Ordering::Acquire);
     }
 }

@@ -3,7 +3,7 @@
 //! `loom.sh` beside this crate runs them, and then once for each mutant of `src/ordering.rs`, which must fail.
 #![cfg(loom)]
 
-use bng_sync::{FrameMeta, Full, Published, Qsbr, Reader, RetireList, frame_ring, published};
+use bng_sync::{FrameMeta, Full, Published, Qsbr, Reader, RetireList, Snapshot, frame_ring, published};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
@@ -302,5 +302,27 @@ fn a_batch_gives_its_memory_back_when_it_is_done() {
         let pushed = pushing.join().expect("the producer");
         consumer.pop_batch(8, &mut check);
         assert_eq!(popped, pushed);
+    });
+}
+
+#[test]
+fn the_words_of_a_snapshot_are_seen_together() {
+    check(3, || {
+        let snapshot = Arc::new(Snapshot::<2>::new());
+        let writing = thread::spawn({
+            let snapshot = Arc::clone(&snapshot);
+            move || {
+                // Three: the second and third reuse a copy that a reader may be looking at.
+                for n in 1..=3 {
+                    snapshot.write(n, &[n, n]);
+                }
+            }
+        });
+        let (tag, words) = snapshot.read();
+        let words = words.expect("three changes disturb fewer than four looks");
+        assert_eq!(words, [tag, tag]);
+        assert!(snapshot.tag() >= tag);
+        writing.join().expect("the writer");
+        assert_eq!(snapshot.read(), (3, Some([3, 3])));
     });
 }
