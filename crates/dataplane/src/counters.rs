@@ -24,6 +24,12 @@ pub struct PortCounters {
 pub struct WorkerCounters {
     reasons: [Counter; Reason::COUNT],
     ports: [PortCounters; PortIndex::MAX as usize + 1],
+    /// ICMP and ICMPv6 errors sent.
+    pub errors_sent: Counter,
+    /// ICMP and ICMPv6 errors not sent: beyond the limit, or for want of a buffer or a way back.
+    pub errors_unsent: Counter,
+    /// Fragments made, of IPv4 packets too long for their link.
+    pub fragments_sent: Counter,
 }
 
 impl Default for WorkerCounters {
@@ -31,6 +37,9 @@ impl Default for WorkerCounters {
         Self {
             reasons: core::array::from_fn(|_| Counter::default()),
             ports: core::array::from_fn(|_| PortCounters::default()),
+            errors_sent: Counter::default(),
+            errors_unsent: Counter::default(),
+            fragments_sent: Counter::default(),
         }
     }
 }

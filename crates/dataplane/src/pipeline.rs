@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use bng_fib::{Adjacency, AdjacencyId, AdjacencyView, Fib};
+use bng_fib::Fib;
 use bng_session::{PoolMaps, SessionCounters, SessionIndex, SessionTable};
 use bng_sync::prefetch_index;
 use bng_wire::PortIndex;
 
 use crate::counters::WorkerCounters;
-use crate::frame::{BURST_FRAMES_MAX, FrameBuf, PuntClass, PuntMeta, Sink};
+use crate::finish::{Finish, Sent};
+use crate::frame::{BURST_FRAMES_MAX, FrameBuf, Sink};
 use crate::limit::Limiter;
 use crate::ports::{PortRole, PortTable};
 use crate::reason::Reason;
 use crate::work::{State, Work};
-use crate::{access, core_side, rewrite, route};
+use crate::{access, core_side, route};
 
 /// What all workers read.
 #[derive(Debug, Clone)]
@@ -34,11 +35,13 @@ pub struct Tables {
 pub struct PipelineConfig {
     /// How many frames of unknown sessions control is told of, each second.
     pub unknown_sessions_per_second_max: u32,
+    /// How many ICMP and ICMPv6 errors are sent, each second (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f).
+    pub errors_per_second_max: u32,
 }
 
 impl Default for PipelineConfig {
     fn default() -> Self {
-        Self { unknown_sessions_per_second_max: 100 }
+        Self { unknown_sessions_per_second_max: 100, errors_per_second_max: 1000 }
     }
 }
 
@@ -50,6 +53,7 @@ pub struct Pipeline {
     counters: Arc<WorkerCounters>,
     work: [Work; BURST_FRAMES_MAX],
     unknown: Limiter,
+    errors: Limiter,
 }
 
 impl Pipeline {
@@ -63,6 +67,7 @@ impl Pipeline {
             counters,
             work: [Work::IDLE; BURST_FRAMES_MAX],
             unknown: Limiter::new(config.unknown_sessions_per_second_max),
+            errors: Limiter::new(config.errors_per_second_max),
         }
     }
 
@@ -70,6 +75,12 @@ impl Pipeline {
     #[must_use]
     pub fn counters(&self) -> &Arc<WorkerCounters> {
         &self.counters
+    }
+
+    /// What it reads.
+    #[must_use]
+    pub fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// Takes every frame of a burst received on `port` to its end; `frames` is empty afterwards. `now_ms` is any
@@ -87,7 +98,7 @@ impl Pipeline {
         F: FrameBuf,
         S: Sink<F>,
     {
-        let Self { worker, tables, counters, work, unknown } = self;
+        let Self { worker, tables, counters, work, unknown, errors } = self;
         let count = frames.len();
         let work = work.get_mut(..count).unwrap_or(&mut []);
         let sessions = tables.sessions.worker_counters(*worker).unwrap_or(&[]);
@@ -146,7 +157,17 @@ impl Pipeline {
                 }
             }
         }
-        let mut end = End { port, tables, counters, sessions, unknown, now_ms, sent: Sent::default(), neighbour: None };
+        let mut end = Finish {
+            port,
+            tables,
+            counters,
+            sessions,
+            unknown,
+            errors,
+            now_ms,
+            sent: Sent::default(),
+            neighbour: None,
+        };
         for (work, frame) in work.iter().zip(frames.drain(..)) {
             end.finish(work, frame, sink);
         }
@@ -175,147 +196,4 @@ fn find_sessions(work: &mut [Work], tables: &Tables, sessions: &[SessionCounters
 fn prefetch_downstream(index: SessionIndex, tables: &Tables, sessions: &[SessionCounters]) {
     tables.sessions.prefetch_down(index);
     prefetch_index(sessions, index.0 as usize);
-}
-
-/// Frames sent in a row on one port, not yet added to its counters.
-#[derive(Debug, Default)]
-struct Sent {
-    port: PortIndex,
-    frames: u64,
-    octets: u64,
-}
-
-impl Sent {
-    #[inline]
-    fn add(&mut self, port: PortIndex, octets: usize, counters: &WorkerCounters) {
-        if port != self.port {
-            self.flush(counters);
-            *self = Self { port, ..Self::default() };
-        }
-        self.frames = self.frames.wrapping_add(1);
-        self.octets = self.octets.wrapping_add(octets as u64);
-    }
-
-    #[inline]
-    fn flush(&self, counters: &WorkerCounters) {
-        if self.frames > 0
-            && let Some(port) = counters.port(self.port)
-        {
-            port.tx_frames.add(self.frames);
-            port.tx_octets.add(self.octets);
-        }
-    }
-}
-
-/// What the last stage needs.
-struct End<'a> {
-    port: PortIndex,
-    tables: &'a Tables,
-    counters: &'a WorkerCounters,
-    sessions: &'a [SessionCounters],
-    unknown: &'a mut Limiter,
-    now_ms: u64,
-    sent: Sent,
-    /// The neighbour of the frame before: bursts mostly go one way.
-    neighbour: Option<(AdjacencyId, Option<AdjacencyView>)>,
-}
-
-impl End<'_> {
-    /// Ends one frame in one of the three ways.
-    #[inline]
-    fn finish<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, mut frame: F, sink: &mut S) {
-        let (outcome, target) = match work.state {
-            State::ToNeighbour(id) => {
-                let view = match &self.neighbour {
-                    Some((last, view)) if *last == id => view,
-                    _ => {
-                        let view = self.tables.fib.adjacency(id).and_then(Adjacency::view);
-                        &self.neighbour.insert((id, view)).1
-                    }
-                };
-                (rewrite::to_neighbour(work, view.as_ref(), &mut frame), None)
-            }
-            State::ToSession(index) => (rewrite::to_session(work, index, &mut frame, self.tables), Some(index)),
-            other => (Err(other), None),
-        };
-        match outcome {
-            Ok(port) => {
-                let octets = u64::from(work.l3_len);
-                if let Some(source) = work.source() {
-                    self.count(source, |counters| {
-                        counters.up_packets.add(1);
-                        counters.up_octets.add(octets);
-                    });
-                }
-                if let Some(target) = target {
-                    self.count(target, |counters| {
-                        counters.down_packets.add(1);
-                        counters.down_octets.add(octets);
-                    });
-                }
-                self.sent.add(port, frame.bytes().len(), self.counters);
-                sink.transmit(port, frame);
-            }
-            Err(end) => self.finish_otherwise(work, end, target, frame, sink),
-        }
-    }
-
-    #[inline]
-    fn count(&self, index: SessionIndex, add: impl FnOnce(&SessionCounters)) {
-        if let Some(counters) = self.sessions.get(index.0 as usize) {
-            add(counters);
-        }
-    }
-
-    #[cold]
-    fn finish_otherwise<F: FrameBuf, S: Sink<F>>(
-        &mut self,
-        work: &Work,
-        end: State,
-        target: Option<SessionIndex>,
-        frame: F,
-        sink: &mut S,
-    ) {
-        let (class, reason) = match end {
-            State::Punt(class, reason) => (Some(class), reason),
-            State::Drop(reason) => (None, reason),
-            State::Unknown if self.unknown.admit(self.now_ms) => (Some(PuntClass::Discovery), Reason::UnknownSession),
-            State::Unknown => (None, Reason::UnknownSessionLimited),
-            // Every stage above turns these into another state; were one forgotten, the frame would still be freed.
-            State::Look(_)
-            | State::Admit(_)
-            | State::Route
-            | State::ToPool(_)
-            | State::ToSession(_)
-            | State::ToNeighbour(_) => {
-                debug_assert!(false, "a frame left the stages in {end:?}");
-                (None, Reason::NoRoute)
-            }
-        };
-        self.counters.reason(reason).add(1);
-        match class {
-            Some(class) => {
-                debug_assert_eq!(reason.verdict(), crate::reason::Verdict::Punt);
-                // What the router itself takes was received from the client; a frame held for its neighbour will come
-                // again, and is counted then.
-                if let (Reason::Host, Some(source)) = (reason, work.source()) {
-                    self.count(source, |counters| {
-                        counters.up_packets.add(1);
-                        counters.up_octets.add(u64::from(work.l3_len));
-                    });
-                }
-                sink.punt(class, PuntMeta { port: self.port, reason, session: work.source() }, frame);
-            }
-            None => {
-                debug_assert_eq!(reason.verdict(), crate::reason::Verdict::Drop);
-                if let Some(source) = work.source() {
-                    self.count(source, |counters| counters.up_drops.add(1));
-                }
-                if let Some(target) = target {
-                    self.count(target, |counters| counters.down_drops.add(1));
-                }
-                sink.discard(reason, frame);
-            }
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! What the pipeline knows of each port.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use bng_wire::{MacAddr, PortIndex};
 
@@ -75,26 +76,111 @@ pub struct PortEntry {
     pub vids: VidSet,
 }
 
-/// All ports, by [`PortIndex`].
+/// The addresses that the router itself speaks from in ICMP errors, where a session has no gateway address of its own:
+/// usually those of its first core interface. The control side sets them; without one, no error is sent.
 #[derive(Debug, Default)]
-pub struct PortTable(Box<[PortEntry]>);
+pub struct RouterAddresses {
+    ipv4: AtomicU32,
+    ipv6: Published6,
+}
+
+/// 128 bits in two words. An address is set once or twice in a process's life; a reader that meets the change takes it
+/// for not set yet.
+#[derive(Debug, Default)]
+struct Published6 {
+    set: AtomicU32,
+    high: AtomicU64,
+    low: AtomicU64,
+}
+
+impl RouterAddresses {
+    /// The IPv4 address; `None` where none is set.
+    #[must_use]
+    pub fn ipv4(&self) -> Option<Ipv4Addr> {
+        Some(self.ipv4.load(Ordering::Relaxed)).filter(|bits| *bits != 0).map(Ipv4Addr::from_bits)
+    }
+
+    /// The IPv6 address; `None` where none is set.
+    #[must_use]
+    pub fn ipv6(&self) -> Option<Ipv6Addr> {
+        let before = self.ipv6.set.load(Ordering::Acquire);
+        let high = self.ipv6.high.load(Ordering::Relaxed);
+        let low = self.ipv6.low.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        let whole = before & 1 == 0 && before != 0 && self.ipv6.set.load(Ordering::Relaxed) == before;
+        let bits = u128::from(high) << 64 | u128::from(low);
+        (whole && bits != 0).then(|| Ipv6Addr::from_bits(bits))
+    }
+
+    /// Sets the IPv4 address.
+    pub fn set_ipv4(&self, address: Option<Ipv4Addr>) {
+        self.ipv4.store(address.map_or(0, Ipv4Addr::to_bits), Ordering::Relaxed);
+    }
+
+    /// Sets the IPv6 address. One thread only may set.
+    pub fn set_ipv6(&self, address: Option<Ipv6Addr>) {
+        let bits = address.map_or(0, Ipv6Addr::to_bits);
+        let turn = self.ipv6.set.load(Ordering::Relaxed);
+        // Odd while it changes.
+        self.ipv6.set.store(turn.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.ipv6.high.store((bits >> 64) as u64, Ordering::Relaxed);
+        self.ipv6.low.store(bits as u64, Ordering::Relaxed);
+        self.ipv6.set.store(turn.wrapping_add(2), Ordering::Release);
+    }
+}
+
+/// All ports, by [`PortIndex`], and the router's own addresses.
+#[derive(Debug, Default)]
+pub struct PortTable {
+    ports: Box<[PortEntry]>,
+    router: RouterAddresses,
+}
 
 impl PortTable {
-    /// The ports in the order of their indexes.
+    /// The ports in the order of their indexes; the router has no addresses yet.
     #[must_use]
     pub fn new(ports: Vec<PortEntry>) -> Self {
-        Self(ports.into_boxed_slice())
+        Self { ports: ports.into_boxed_slice(), router: RouterAddresses::default() }
+    }
+
+    /// The router's own addresses.
+    #[must_use]
+    pub fn router(&self) -> &RouterAddresses {
+        &self.router
     }
 
     /// The port's entry; `None` for an index beyond the last port.
     #[inline]
     #[must_use]
     pub fn get(&self, port: PortIndex) -> Option<&PortEntry> {
-        self.0.get(usize::from(port.0))
+        self.ports.get(usize::from(port.0))
     }
 
     /// Every port with its index.
     pub fn iter(&self) -> impl Iterator<Item = (PortIndex, &PortEntry)> {
-        self.0.iter().zip(0u8..).map(|(entry, index)| (PortIndex(index), entry))
+        self.ports.iter().zip(0u8..).map(|(entry, index)| (PortIndex(index), entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_vids_are_set_and_unset() {
+        let router = RouterAddresses::default();
+        assert_eq!((router.ipv4(), router.ipv6()), (None, None));
+        let (four, six) = ("192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap());
+        router.set_ipv4(Some(four));
+        router.set_ipv6(Some(six));
+        assert_eq!((router.ipv4(), router.ipv6()), (Some(four), Some(six)));
+        router.set_ipv4(None);
+        router.set_ipv6(None);
+        assert_eq!((router.ipv4(), router.ipv6()), (None, None));
+        let vids = VidSet::of(&[0, 63, 64, 4095, 4096]);
+        assert!([0, 63, 64, 4095].into_iter().all(|vid| vids.contains(vid)));
+        vids.remove(64);
+        assert!(!vids.contains(64) && !vids.contains(1) && !vids.contains(4096));
     }
 }

@@ -121,6 +121,7 @@ reasons! {
     Host, "host", Punt, Pipeline, "For the router itself: the kernel answers.", "";
     Arp, "arp", Punt, Pipeline, "ARP on a core port: the kernel answers.", "RFC 826";
     TooBig, "too_big", Drop, Pipeline, "The packet is longer than the outgoing link takes, and must not be fragmented.", "RFC 1191 section 4";
+    NoFragmentBuffer, "no_fragment_buffer", Drop, Pipeline, "No buffer was free for a fragment, or the packet would make too many.", "RFC 1812 section 4.2.2.7";
     NoHeadroom, "no_headroom", Drop, Pipeline, "The buffer has no room for the new header or for padding.", "";
     UnknownPort, "unknown_port", Drop, Pipeline, "The frame came from a port that is not in the table.", "";
     // Want of room, given by the worker.

@@ -35,7 +35,7 @@ pub(crate) fn to_neighbour<F: FrameBuf>(
         None => return Err(State::Drop(Reason::NoRoute)),
     };
     if work.l3_len > mtu {
-        return Err(State::Drop(Reason::TooBig));
+        return Err(State::TooBig(mtu));
     }
     let kind = match work.family {
         Family::V4 => ethertype::IPV4,
@@ -87,7 +87,7 @@ pub(crate) fn to_session<F: FrameBuf>(
     }
     let mtu = entry.mtu_down();
     if work.l3_len > mtu {
-        return Err(State::Drop(Reason::TooBig));
+        return Err(State::TooBig(mtu));
     }
     let mss_mtu = if flags & flags::MSS_CLAMP != 0 { work.mss_mtu.min(mtu) } else { work.mss_mtu };
     let header = entry.header();

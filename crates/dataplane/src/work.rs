@@ -23,6 +23,8 @@ pub(crate) enum State {
     ToSession(SessionIndex),
     /// An IP packet for this neighbour.
     ToNeighbour(AdjacencyId),
+    /// The packet is longer than this, which is what its way out takes.
+    TooBig(u16),
     /// The end: to control.
     Punt(PuntClass, Reason),
     /// The end: dropped.
@@ -100,6 +102,13 @@ impl Work {
     #[inline]
     pub(crate) const fn source(&self) -> Option<SessionIndex> {
         if self.source == Self::NONE { None } else { Some(SessionIndex(self.source)) }
+    }
+
+    /// The same, and the frame has none from now on.
+    pub(crate) const fn take_source(&mut self) -> Option<SessionIndex> {
+        let source = self.source();
+        self.source = Self::NONE;
+        source
     }
 
     #[inline]

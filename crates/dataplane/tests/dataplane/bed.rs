@@ -59,6 +59,8 @@ pub struct Bed {
     pub client_2: SessionIndex,
     pub spec: SessionSpec,
     pub now_ms: u64,
+    /// What was sent besides the frame itself: errors and later fragments.
+    pub extra: Vec<(PortIndex, Vec<u8>)>,
 }
 
 /// The first client's session.
@@ -150,7 +152,19 @@ impl Bed {
 
         let tables = Tables { sessions: table, fib, pools: Arc::clone(&pools), ports };
         let pipeline = Pipeline::new(0, tables, Arc::new(WorkerCounters::default()), PipelineConfig::default());
-        Self { pipeline, sessions, fib: writer, pools, pool4, router, client, client_2, spec, now_ms: 1_000_000 }
+        Self {
+            pipeline,
+            sessions,
+            fib: writer,
+            pools,
+            pool4,
+            router,
+            client,
+            client_2,
+            spec,
+            now_ms: 1_000_000,
+            extra: Vec::new(),
+        }
     }
 
     /// Changes the first client's session.
@@ -180,11 +194,18 @@ impl Bed {
         sink.outcomes
     }
 
-    /// Sends one frame; what became of it.
+    /// Sends one frame; what became of it. What was sent on its behalf besides is in `extra`.
     pub fn send(&mut self, port: PortIndex, frame: &[u8]) -> Result {
         let mut outcomes = self.burst(port, [MemoryFrame::of(frame)]);
+        // An error precedes the end of the frame it is about.
         let outcome = outcomes.pop().expect("each frame ends");
-        assert!(outcomes.is_empty(), "each frame ends once: {outcomes:?}");
+        self.extra = outcomes
+            .into_iter()
+            .map(|outcome| match outcome {
+                Outcome::Transmit(port, frame) => (port, frame.bytes().to_vec()),
+                other => panic!("each frame ends once: {other:?}"),
+            })
+            .collect();
         match outcome {
             Outcome::Transmit(port, frame) => Result::Sent(port, frame.bytes().to_vec()),
             Outcome::Punt(class, meta, punted) => {

@@ -3,6 +3,7 @@
 
 mod bed;
 mod downstream;
+mod errors;
 mod field_cases;
 mod noise;
 mod reasons;

@@ -47,9 +47,12 @@ proptest! {
     fn each_frame_ends_once(frames in proptest::collection::vec(frame(), 1..32), port in 0u8..4) {
         let mut bed = Bed::new();
         let outcomes = bed.burst(PortIndex(port), frames.iter().map(|frame| MemoryFrame::of(frame)));
-        prop_assert_eq!(outcomes.len(), frames.len());
+        // Errors come on top; frames of this size are never cut.
+        let errors = bed.pipeline.counters().errors_sent.get();
+        prop_assert_eq!(outcomes.len() as u64, frames.len() as u64 + errors);
         let mut sent = 0u64;
-        for (frame, outcome) in frames.iter().zip(&outcomes) {
+        let mut rest = frames.iter();
+        for outcome in &outcomes {
             match outcome {
                 Outcome::Transmit(to, out) => {
                     sent += 1;
@@ -58,13 +61,14 @@ proptest! {
                 }
                 Outcome::Punt(_, meta, out) => {
                     prop_assert_eq!(meta.port, PortIndex(port));
-                    prop_assert_eq!(out.bytes(), &frame[..]);
+                    // In order, and as it was.
+                    prop_assert!(rest.any(|frame| out.bytes() == &frame[..]));
                 }
                 Outcome::Discard(..) => (),
             }
         }
         let ended: u64 = Reason::ALL.iter().map(|reason| bed.count(*reason)).sum();
-        prop_assert_eq!(ended + sent, frames.len() as u64);
+        prop_assert_eq!(ended + sent, frames.len() as u64 + errors);
         let tx: u64 = (0..3).filter_map(|port| bed.pipeline.counters().port(PortIndex(port))).map(|port| port.tx_frames.get()).sum();
         prop_assert_eq!(tx, sent);
     }

@@ -119,7 +119,12 @@ const CASES: &[Case] = &[
     }),
     (Reason::Host, |_| (ACCESS, up(&ip4(IP, GATEWAY, 1, 64, &[8, 0, 0xf7, 0xff, 0, 0, 0, 0])))),
     (Reason::Arp, |_| (CORE, pad(ether(MacAddr::BROADCAST, ROUTER, untagged(), 0x0806, &[0; 28]), 0))),
-    (Reason::TooBig, |_| (CORE, down(&ip4(SERVER, IP, 17, 64, &[0; 1473])))),
+    (Reason::TooBig, |_| (CORE, down(&ip6(SERVER6, IP6, 17, 64, &[0; 1453])))),
+    // Cut for the least MTU that a neighbour can have, it would make more pieces than there may be.
+    (Reason::NoFragmentBuffer, |bed| {
+        bed.fib.adjacency_set_mtu(bed.router, 60).expect("an adjacency");
+        (ACCESS, up(&ip4(IP, SERVER, 17, 64, &[0; 1472])))
+    }),
     (Reason::UnknownPort, |_| (PortIndex(9), up(&ordinary()))),
 ];
 

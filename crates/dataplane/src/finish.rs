@@ -1,0 +1,327 @@
+//! The end of each frame, the counters that go with it, and the frames made on its behalf.
+
+use arrayvec::ArrayVec;
+use bng_fib::{Adjacency, AdjacencyId, AdjacencyView};
+use bng_session::{SessionCounters, SessionIndex};
+use bng_wire::PortIndex;
+
+use crate::counters::WorkerCounters;
+use crate::errors::{self, Message};
+use crate::fragment::{FRAGMENTS_MAX, FragmentHeader, Plan};
+use crate::frame::{FrameBuf, PuntClass, PuntMeta, Sink};
+use crate::limit::Limiter;
+use crate::pipeline::Tables;
+use crate::reason::{Reason, Verdict};
+use crate::work::{Family, State, Work};
+use crate::{rewrite, route};
+
+/// Frames sent in a row on one port, not yet added to its counters.
+#[derive(Debug, Default)]
+pub(crate) struct Sent {
+    port: PortIndex,
+    frames: u64,
+    octets: u64,
+}
+
+impl Sent {
+    #[inline]
+    fn add(&mut self, port: PortIndex, octets: usize, counters: &WorkerCounters) {
+        if port != self.port {
+            self.flush(counters);
+            *self = Self { port, ..Self::default() };
+        }
+        self.frames = self.frames.wrapping_add(1);
+        self.octets = self.octets.wrapping_add(octets as u64);
+    }
+
+    #[inline]
+    pub(crate) fn flush(&self, counters: &WorkerCounters) {
+        if self.frames > 0
+            && let Some(port) = counters.port(self.port)
+        {
+            port.tx_frames.add(self.frames);
+            port.tx_octets.add(self.octets);
+        }
+    }
+}
+
+/// What the last stage needs, for one burst.
+pub(crate) struct Finish<'a> {
+    pub(crate) port: PortIndex,
+    pub(crate) tables: &'a Tables,
+    pub(crate) counters: &'a WorkerCounters,
+    pub(crate) sessions: &'a [SessionCounters],
+    pub(crate) unknown: &'a mut Limiter,
+    pub(crate) errors: &'a mut Limiter,
+    pub(crate) now_ms: u64,
+    pub(crate) sent: Sent,
+    /// The neighbour of the frame before: bursts mostly go one way.
+    pub(crate) neighbour: Option<(AdjacencyId, Option<AdjacencyView>)>,
+}
+
+impl Finish<'_> {
+    /// Ends one frame in one of the three ways.
+    #[inline]
+    pub(crate) fn finish<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, mut frame: F, sink: &mut S) {
+        match self.rewrite(work, &mut frame) {
+            Ok(port) => self.transmit(work, port, frame, sink),
+            Err(State::TooBig(mtu)) => self.too_big(work, mtu, frame, sink),
+            Err(end) => self.finish_otherwise(work, end, 0, frame, sink),
+        }
+    }
+
+    #[inline]
+    fn rewrite<F: FrameBuf>(&mut self, work: &Work, frame: &mut F) -> Result<PortIndex, State> {
+        match work.state {
+            State::ToNeighbour(id) => {
+                let view = match &self.neighbour {
+                    Some((last, view)) if *last == id => view,
+                    _ => {
+                        let view = self.tables.fib.adjacency(id).and_then(Adjacency::view);
+                        &self.neighbour.insert((id, view)).1
+                    }
+                };
+                rewrite::to_neighbour(work, view.as_ref(), frame)
+            }
+            State::ToSession(index) => rewrite::to_session(work, index, frame, self.tables),
+            other => Err(other),
+        }
+    }
+
+    #[inline]
+    fn transmit<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, port: PortIndex, frame: F, sink: &mut S) {
+        let octets = u64::from(work.l3_len);
+        if let Some(source) = work.source() {
+            self.count_up(source, octets);
+        }
+        if let State::ToSession(target) = work.state {
+            self.count_down(target, octets);
+        }
+        self.sent.add(port, frame.bytes().len(), self.counters);
+        sink.transmit(port, frame);
+    }
+
+    #[inline]
+    fn count_up(&self, index: SessionIndex, octets: u64) {
+        if let Some(counters) = self.sessions.get(index.0 as usize) {
+            counters.up_packets.add(1);
+            counters.up_octets.add(octets);
+        }
+    }
+
+    #[inline]
+    fn count_down(&self, index: SessionIndex, octets: u64) {
+        if let Some(counters) = self.sessions.get(index.0 as usize) {
+            counters.down_packets.add(1);
+            counters.down_octets.add(octets);
+        }
+    }
+
+    /// Ends a frame that is not transmitted. `mtu` is the next hop's where the packet is too long for it.
+    #[cold]
+    fn finish_otherwise<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, end: State, mtu: u16, frame: F, sink: &mut S) {
+        let (class, reason) = match end {
+            State::Punt(class, reason) => (Some(class), reason),
+            State::Drop(reason) => (None, reason),
+            State::Unknown if self.unknown.admit(self.now_ms) => (Some(PuntClass::Discovery), Reason::UnknownSession),
+            State::Unknown => (None, Reason::UnknownSessionLimited),
+            // Every stage above turns these into another state; were one forgotten, the frame would still be freed.
+            State::Look(_)
+            | State::Admit(_)
+            | State::Route
+            | State::ToPool(_)
+            | State::ToSession(_)
+            | State::ToNeighbour(_)
+            | State::TooBig(_) => {
+                debug_assert!(false, "a frame left the stages in {end:?}");
+                (None, Reason::NoRoute)
+            }
+        };
+        self.counters.reason(reason).add(1);
+        match class {
+            Some(class) => {
+                debug_assert_eq!(reason.verdict(), Verdict::Punt);
+                // What the router itself takes was received from the client; a frame held for its neighbour will come
+                // again, and is counted then.
+                if let (Reason::Host, Some(source)) = (reason, work.source()) {
+                    self.count_up(source, u64::from(work.l3_len));
+                }
+                sink.punt(class, PuntMeta { port: self.port, reason, session: work.source() }, frame);
+            }
+            None => {
+                debug_assert_eq!(reason.verdict(), Verdict::Drop);
+                if let Some(counters) = work.source().and_then(|index| self.sessions.get(index.0 as usize)) {
+                    counters.up_drops.add(1);
+                }
+                if let State::ToSession(target) = work.state
+                    && let Some(counters) = self.sessions.get(target.0 as usize)
+                {
+                    counters.down_drops.add(1);
+                }
+                if let Some(message) = Message::about(reason, work.family, mtu) {
+                    self.tell_sender(work, message, &frame, sink);
+                }
+                sink.discard(reason, frame);
+            }
+        }
+    }
+
+    /// A packet longer than its way out takes: cut where it may be (RFC 1812 section 4.2.2.7), else dropped, and its
+    /// sender told the length that fits.
+    #[cold]
+    fn too_big<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, mtu: u16, frame: F, sink: &mut S) {
+        let packet = work.packet(frame.bytes());
+        let may_cut = work.family == Family::V4 && packet.get(6).is_some_and(|flags| flags & 0x40 == 0);
+        if !may_cut {
+            return self.finish_otherwise(work, State::Drop(Reason::TooBig), mtu, frame, sink);
+        }
+        match Plan::new(packet, mtu) {
+            Some(plan) => self.fragment(work, &plan, frame, sink),
+            None => self.finish_otherwise(work, State::Drop(Reason::NoFragmentBuffer), mtu, frame, sink),
+        }
+    }
+
+    fn fragment<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, plan: &Plan, mut frame: F, sink: &mut S) {
+        let mut later: ArrayVec<F, FRAGMENTS_MAX> = ArrayVec::new();
+        let packet = work.packet(frame.bytes());
+        for number in 1..plan.count {
+            let written = sink.allocate().and_then(|mut piece| {
+                let header = FragmentHeader::new(packet, plan, number)?;
+                let written = write_all(&mut piece, &[header.bytes(), plan.data(packet, number)]);
+                if let Err(piece) = later.try_push(piece) {
+                    sink.discard(Reason::NoFragmentBuffer, piece.element());
+                    return None;
+                }
+                written
+            });
+            if written.is_none() {
+                // All or nothing: a datagram that lacks a piece is of no use to anyone.
+                for piece in later {
+                    sink.discard(Reason::NoFragmentBuffer, piece);
+                }
+                return self.finish_otherwise(work, State::Drop(Reason::NoFragmentBuffer), 0, frame, sink);
+            }
+        }
+        let Some(first) = FragmentHeader::new(packet, plan, 0) else {
+            for piece in later {
+                sink.discard(Reason::NoFragmentBuffer, piece);
+            }
+            return self.finish_otherwise(work, State::Drop(Reason::NoFragmentBuffer), 0, frame, sink);
+        };
+        // The client sent one packet, however many leave.
+        let mut own = *work;
+        if let Some(source) = own.take_source() {
+            self.count_up(source, u64::from(work.l3_len));
+        }
+        if let Some(room) =
+            frame.bytes_mut().get_mut(usize::from(own.l3)..).and_then(|rest| rest.get_mut(..plan.header_len))
+        {
+            room.copy_from_slice(first.bytes());
+        }
+        own.l3_len = plan.header_len.saturating_add(plan.chunk) as u16;
+        self.counters.fragments_sent.add(plan.count as u64);
+        self.finish(&own, frame, sink);
+        for piece in later {
+            let mut own = own;
+            (own.l3, own.l3_len) = (0, piece.bytes().len() as u16);
+            self.finish(&own, piece, sink);
+        }
+    }
+
+    /// Sends an ICMP error about the packet in `frame`, within the limit.
+    fn tell_sender<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, message: Message, frame: &F, sink: &mut S) {
+        let packet = work.packet(frame.bytes());
+        let Some(way) = self.way_back(work, packet) else { return };
+        if !self.errors.admit(self.now_ms) {
+            self.counters.errors_unsent.add(1);
+            return;
+        }
+        let Some(mut error) = sink.allocate() else {
+            self.counters.errors_unsent.add(1);
+            return;
+        };
+        let len = errors::len(work.family, packet.len());
+        let written = if error.set_len(len) { way.write(message, packet, error.bytes_mut()) } else { None };
+        let mut own = way.work;
+        own.l3_len = len as u16;
+        match written.ok_or(State::Drop(Reason::NoBuffer)).and_then(|()| self.rewrite(&own, &mut error)) {
+            Ok(port) => {
+                self.counters.errors_sent.add(1);
+                self.transmit(&own, port, error, sink);
+            }
+            Err(_) => {
+                self.counters.errors_unsent.add(1);
+                sink.discard(Reason::NoBuffer, error);
+            }
+        }
+    }
+
+    /// The addresses of an error about `packet`, and where it goes: to the session that the packet came from, else by
+    /// routing. `None` where no error may be sent, or there is no address to send it from.
+    fn way_back(&self, work: &Work, packet: &[u8]) -> Option<WayBack> {
+        let mut back = Work::IDLE;
+        back.begin(State::Route);
+        (back.vrf, back.family, back.ttl) = (work.vrf, work.family, u8::MAX);
+        let router = self.tables.ports.router();
+        let addresses = match work.family {
+            Family::V4 => {
+                let to = errors::sender4(packet)?;
+                let gateway =
+                    work.source().and_then(|index| self.tables.sessions.entry(index)).map(|e| e.gateway_ipv4());
+                let from =
+                    gateway.filter(|bits| *bits != 0).or_else(|| router.ipv4().map(|address| address.to_bits()))?;
+                back.dst4 = to;
+                Addresses::V4 { from, to }
+            }
+            Family::V6 => {
+                let to = errors::sender6(packet)?;
+                back.set_dst6(to);
+                Addresses::V6 { from: router.ipv6()?.to_bits(), to }
+            }
+        };
+        match work.source() {
+            Some(source) => back.state = State::ToSession(source),
+            None => {
+                route::look_up(&mut back, self.tables);
+                if let State::ToPool(number) = back.state {
+                    route::from_pool(&mut back, number, self.tables);
+                }
+            }
+        }
+        matches!(back.state, State::ToSession(_) | State::ToNeighbour(_)).then_some(WayBack { work: back, addresses })
+    }
+}
+
+enum Addresses {
+    V4 { from: u32, to: u32 },
+    V6 { from: u128, to: u128 },
+}
+
+struct WayBack {
+    work: Work,
+    addresses: Addresses,
+}
+
+impl WayBack {
+    fn write(&self, message: Message, packet: &[u8], room: &mut [u8]) -> Option<()> {
+        match self.addresses {
+            Addresses::V4 { from, to } => errors::write4(room, message, from, to, packet),
+            Addresses::V6 { from, to } => errors::write6(room, message, from, to, packet),
+        }
+    }
+}
+
+/// Makes an empty frame one of these octets.
+fn write_all<F: FrameBuf>(frame: &mut F, parts: &[&[u8]]) -> Option<()> {
+    let len = parts.iter().fold(0usize, |sum, part| sum.saturating_add(part.len()));
+    if !frame.set_len(len) {
+        return None;
+    }
+    let mut room = frame.bytes_mut();
+    for part in parts {
+        let (to, rest) = room.split_at_mut_checked(part.len())?;
+        to.copy_from_slice(part);
+        room = rest;
+    }
+    Some(())
+}
