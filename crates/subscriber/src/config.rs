@@ -3,7 +3,7 @@
 //! Everything here has been checked by the configuration crate; [`crate::Subscribers::new`] checks once more what it
 //! relies on and names what is wrong.
 
-use bng_discovery::{AccessPort, AccessRule, ControlPriority, ServiceProfile};
+use bng_discovery::{AccessPort, AccessRule, ControlPriority, DiscoveryLimits, ServiceProfile};
 use bng_pool::{Ipv4PoolConfig, PoolConfigError, PrefixPoolConfig};
 use bng_ppp::PppConfig;
 use bng_wire::VrfId;
@@ -222,6 +222,8 @@ pub struct Limits {
     pub aaa_timeout: Duration,
     /// Sessions that are ended in one call at shutdown, so that no call takes long.
     pub shutdown_batch: u32,
+    /// Rates of discovery, and how a line that fails again and again is locked out.
+    pub discovery: DiscoveryLimits,
 }
 
 impl Default for Limits {
@@ -234,6 +236,7 @@ impl Default for Limits {
             unknown_padt_per_s: 1000,
             aaa_timeout: Duration::from_secs(30),
             shutdown_batch: 1024,
+            discovery: DiscoveryLimits::default(),
         }
     }
 }

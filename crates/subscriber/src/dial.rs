@@ -159,11 +159,15 @@ impl Subscribers {
         if self.draining {
             return Err(Drop::Draining);
         }
-        let sessions = self.of_line(line.key());
-        let mut replaces = false;
-        if let Some(first) = sessions.first() {
-            let allowed = self.sessions_per_mac(first);
+        // In a flood of PADIs nothing may be allocated: most come from lines without a session.
+        let key = line.key();
+        let first = self.by_line.candidates(key).filter_map(|slot| self.live_at(slot)).find(|s| s.line.key() == key);
+        let mut replaces = first.is_some();
+        let allowed = first.map_or(1, |session| self.sessions_per_mac(session));
+        if allowed > 1 {
+            let sessions = self.of_line(key);
             // What the PADR will find, as far as a PADI tells: the circuit id may still make two clients of one line.
+            replaces = false;
             if sessions.len() >= allowed {
                 let host_uniq = Packet::parse(frame.pppoe)
                     .ok()
@@ -320,6 +324,7 @@ impl Subscribers {
         self.by_id.insert((line.port, outer_vid, session_id), key.slot);
         self.by_line.insert(line.key(), key.slot);
         self.live = self.live.saturating_add(1);
+        self.ac.set_sessions(self.live);
         if let Some(count) = self.half_open.get_mut(usize::from(line.port.0)) {
             *count = count.saturating_add(1);
         }

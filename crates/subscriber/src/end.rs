@@ -65,6 +65,13 @@ impl Subscribers {
         if let Some(counter) = self.statistics.ended.get_mut(cause as usize) {
             *counter = counter.saturating_add(1);
         }
+        self.ac.set_sessions(self.live);
+        if session.up_since.is_none() && blames_the_client(cause) {
+            let wait = self.ac.session_failed(now, &line.key(), session.circuit_id());
+            if wait.is_some() {
+                self.statistics.locked_out = self.statistics.locked_out.saturating_add(1);
+            }
+        }
         let lasted = now.saturating_duration_since(session.created);
         let was_up = session.up_since.is_some();
         self.event(now, &mut session, EventKind::Ended { cause, lasted, was_up }, out);
@@ -125,4 +132,19 @@ impl Subscribers {
             debug_assert!(released.is_ok(), "a session's address was not held");
         }
     }
+}
+
+/// Whether a session that never came up says something about its client: these count towards its lock-out.
+const fn blames_the_client(cause: EndCause) -> bool {
+    matches!(
+        cause,
+        EndCause::AuthFailed
+            | EndCause::AuthTimeout
+            | EndCause::AuthRefused
+            | EndCause::NoAnswer
+            | EndCause::NotConverging
+            | EndCause::LoopedBack
+            | EndCause::NoNetworkProtocol
+            | EndCause::ProtocolError
+    )
 }

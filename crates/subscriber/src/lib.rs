@@ -39,7 +39,10 @@ mod users;
 pub mod view;
 
 pub use action::{AaaRequest, AaaVerdict, Action, AuthFailure, Authorization, Input, RequestId, SubscriberKey};
-pub use bng_discovery::{AccessPort, AccessRule, ControlPriority, ProfileIndex, ServiceProfile, VidRange, VlanMatch};
+pub use bng_discovery::{
+    AccessPort, AccessRule, ControlPriority, DiscoveryDrop, DiscoveryLimits, LockOutBy, LockOutPolicy, ProfileIndex,
+    Rate, RateLimits, ServiceProfile, VidRange, VlanMatch,
+};
 pub use bng_ppp::{AuthMethod, AuthRequest, Credentials, EndCause, PppConfig};
 pub use config::{
     AaaMethod, ConfigError, DuplicateUser, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile,

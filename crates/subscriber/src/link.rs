@@ -64,10 +64,7 @@ impl Subscribers {
                     }
                     PppAction::Ipv4Up { .. } => self.ipv4(session, true, out),
                     PppAction::Ipv4Opened => {
-                        if session.up_since.is_none() {
-                            session.up_since = Some(now);
-                            self.statistics.came_up = self.statistics.came_up.saturating_add(1);
-                        }
+                        self.opened(now, session);
                         if let Some(held) = session.address {
                             self.event(now, session, EventKind::Ipv4Up { address: held.address }, out);
                         }
@@ -80,10 +77,7 @@ impl Subscribers {
                     }
                     PppAction::Ipv6Up { .. } => self.ipv6(session, true, out),
                     PppAction::Ipv6Opened => {
-                        if session.up_since.is_none() {
-                            session.up_since = Some(now);
-                            self.statistics.came_up = self.statistics.came_up.saturating_add(1);
-                        }
+                        self.opened(now, session);
                     }
                     PppAction::Ipv6Down => self.ipv6(session, false, out),
                     PppAction::Ended(cause) => ended = ended.or(Some(cause)),
@@ -93,6 +87,15 @@ impl Subscribers {
                 return ended;
             }
             core::mem::swap(actions, &mut more);
+        }
+    }
+
+    /// A network protocol is open: the client has shown itself good.
+    fn opened(&mut self, now: Instant, session: &mut Session) {
+        if session.up_since.is_none() {
+            session.up_since = Some(now);
+            self.statistics.came_up = self.statistics.came_up.saturating_add(1);
+            self.ac.session_succeeded(&session.line.key(), session.circuit_id());
         }
     }
 

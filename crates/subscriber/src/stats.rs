@@ -100,6 +100,8 @@ pub struct Statistics {
     pub auth_refused: [u64; AuthFailure::ALL.len()],
     /// Sessions that got no address because none was free.
     pub pool_exhausted: u64,
+    /// How often a line was locked out for failing again and again.
+    pub locked_out: u64,
     /// Sessions ended, by [`EndCause`].
     pub ended: [u64; EndCause::ALL.len()],
     /// Frames dropped, by [`Drop`].
@@ -128,6 +130,7 @@ impl Default for Statistics {
             auth_accepted: 0,
             auth_refused: [0; AuthFailure::ALL.len()],
             pool_exhausted: 0,
+            locked_out: 0,
             ended: [0; EndCause::ALL.len()],
             dropped: [0; Drop::ALL.len()],
             ppp_discarded: [0; Discard::ALL.len()],
@@ -159,6 +162,7 @@ impl Statistics {
             ("sessions_came_up", self.came_up),
             ("auth_accepted", self.auth_accepted),
             ("pool_exhausted", self.pool_exhausted),
+            ("lines_locked_out", self.locked_out),
         ] {
             visit(name, "", value);
         }

@@ -151,7 +151,8 @@ impl Subscribers {
             cookie_lifetime: config.cookie_lifetime,
             priority: config.control_priority,
         };
-        let ac = AccessConcentrator::new(ac, config.cookie_key, now, environment.boot_clock_s)?;
+        let mut ac = AccessConcentrator::new(ac, config.cookie_key, now, environment.boot_clock_s)?;
+        ac.set_limits(limits.discovery)?;
         let mut pool_states = Vec::with_capacity(pools.len());
         for pool in pools {
             let kind = match pool.kind {

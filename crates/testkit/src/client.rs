@@ -113,12 +113,12 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// Client number `n`: MAC address 02:00:00:xx:xx:xx, user `user<n>@example.net`, password `secret`.
+    /// Client number `n`: MAC address 02:10:00:xx:xx:xx, user `user<n>@example.net`, password `secret`.
     #[must_use]
     pub fn numbered(n: u32) -> Self {
         let [_, a, b, c] = n.to_be_bytes();
         Self {
-            mac: MacAddr([2, 0, 0, a, b, c]),
+            mac: MacAddr([2, 0x10, 0, a, b, c]),
             vlans: Vec::new(),
             host_uniq: n.to_be_bytes().to_vec(),
             fresh_host_uniq: true,
