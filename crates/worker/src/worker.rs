@@ -8,7 +8,7 @@ use crate::status::WorkerStatus;
 use arrayvec::ArrayVec;
 use bng_dataplane::{BURST_FRAMES_MAX, FrameBuf, InjectKind, PuntClass, Reason, WorkerCounters};
 use bng_dpdk::{Mbuf, Mempool, RxQueue, TxQueue, pause, rdtsc, tsc_hz};
-use bng_sync::{FrameConsumer, FrameMeta, FrameProducer, Reader};
+use bng_sync::{FrameConsumer, FrameMeta, FrameProducer, Reader, prefetch_read};
 use bng_wire::PortIndex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -181,6 +181,18 @@ impl<S: Stages> Worker<S> {
         self
     }
 
+    /// One turn on the calling thread, without rest: for benchmarks, and for fuzzers that drive the whole receive path.
+    /// True where there was anything to do.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        if !self.reader.is_online() {
+            self.reader.online();
+        }
+        let worked = self.turn(rdtsc());
+        self.reader.quiescent();
+        worked
+    }
+
     /// One turn: each receive queue, then the inject ring. True where there was anything to do.
     #[inline]
     fn turn(&mut self, now: u64) -> bool {
@@ -204,6 +216,10 @@ impl<S: Stages> Worker<S> {
         let port = inlet.port;
         for mbuf in self.received.drain(..) {
             if mbuf.segments() == 1 {
+                // The driver has just written the mbuf, but nobody has touched the frame itself yet.
+                if let Some(first) = mbuf.bytes().first() {
+                    prefetch_read(first);
+                }
                 self.frames.push(Frame(mbuf));
                 continue;
             }
