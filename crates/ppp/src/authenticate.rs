@@ -34,6 +34,8 @@ pub(crate) struct Authentication {
     first_challenge_id: u8,
     /// Transmissions left in this round.
     challenges_left: u8,
+    /// CHAP: the Success has gone out, and the client has not yet shown that it came through.
+    success_unseen: bool,
 }
 
 impl Authentication {
@@ -48,6 +50,7 @@ impl Authentication {
             challenges_before: 0,
             first_challenge_id,
             challenges_left: 0,
+            success_unseen: false,
         }
     }
 
@@ -56,7 +59,13 @@ impl Authentication {
         self.challenge_at = None;
         self.pending = None;
         self.done = None;
+        self.success_unseen = false;
         self.challenges_before = self.challenges;
+    }
+
+    /// The client has begun with a network protocol: it knows of its success.
+    pub(crate) const fn seen(&mut self) {
+        self.success_unseen = false;
     }
 
     pub(crate) const fn done_by(&self) -> Option<AuthMethod> {
@@ -125,6 +134,15 @@ impl Ppp {
         } else {
             self.authentication.challenge_at = None;
             self.close(now, EndCause::AuthTimeout, out);
+        }
+    }
+
+    /// A CHAP client whose Success was lost does not ask again, as one of PAP does (RFC 1994 section 4.1 only makes it
+    /// answer challenges), and neither side would get on. As long as it has begun with no network protocol, Success
+    /// goes out again with each repeated request of ours; a client that has had it ignores it.
+    pub(crate) fn repeat_success(&self, out: &mut Vec<Action>) {
+        if self.authentication.success_unseen {
+            out.push(chap::reply(chap_code::SUCCESS, self.authentication.answer_id, &[]));
         }
     }
 
@@ -221,7 +239,10 @@ impl Ppp {
                 let id = self.authentication.answer_id;
                 match method {
                     Some(AuthMethod::Pap) => out.push(pap::reply(pap_code::ACK, id, &message)),
-                    Some(AuthMethod::ChapMd5) => out.push(chap::reply(chap_code::SUCCESS, id, &message)),
+                    Some(AuthMethod::ChapMd5) => {
+                        self.authentication.success_unseen = true;
+                        out.push(chap::reply(chap_code::SUCCESS, id, &message));
+                    }
                     None => {}
                 }
                 self.ipcp = ipv4.filter(|_| self.config.ipv4).and_then(Ipcp::new);

@@ -51,6 +51,11 @@ impl Keepalive {
         owed
     }
 
+    /// Echo-Requests in a row without a sign of life since.
+    pub(crate) const fn missed(&self) -> u8 {
+        self.missed
+    }
+
     /// A packet of any control protocol that could be read: it shows as much as data does.
     pub(crate) const fn heard(&mut self, config: &PppConfig) {
         if config.traffic_is_alive {

@@ -40,6 +40,8 @@ pub struct Ppp {
     pub(crate) phase: Phase,
     /// When the present phase must be over: link establishment, authentication, a network protocol being open.
     pub(crate) phase_ends_at: Option<Instant>,
+    /// When the client must have got some service, however often it starts its link anew meanwhile.
+    pub(crate) service_due_at: Option<Instant>,
     /// Why the link is being closed; the first cause counts.
     pub(crate) end_cause: Option<EndCause>,
     pub(crate) ended: bool,
@@ -77,6 +79,7 @@ impl Ppp {
             seed,
             phase: Phase::Dead,
             phase_ends_at: None,
+            service_due_at: None,
             end_cause: None,
             ended: false,
             heard: false,
@@ -101,6 +104,7 @@ impl Ppp {
         }
         self.phase = Phase::Establish;
         self.phase_ends_at = now.checked_add(self.config.establish_timeout);
+        self.await_service(now);
         self.run(Layer::Lcp, Event::Open, Trigger::NONE, now, out);
         self.run(Layer::Lcp, Event::Up, Trigger::NONE, now, out);
     }
@@ -169,6 +173,7 @@ impl Ppp {
             self.authentication.challenge_at,
             self.keepalive.due_at,
             self.phase_ends_at,
+            self.service_due_at,
         ]
         .into_iter()
         .flatten()
@@ -182,6 +187,9 @@ impl Ppp {
             if !self.ended && due(self.automaton(layer).restart_at) {
                 let retry = self.automaton(layer).restarts_left > 0;
                 let event = if retry { Event::TimeoutRetry } else { Event::TimeoutLast };
+                if layer != Layer::Lcp {
+                    self.repeat_success(out);
+                }
                 self.run(layer, event, Trigger::NONE, now, out);
             }
         }
@@ -199,6 +207,10 @@ impl Ppp {
                 _ => self.unanswered(),
             };
             self.close(now, why, out);
+        }
+        if !self.ended && due(self.service_due_at) {
+            self.service_due_at = None;
+            self.close(now, EndCause::NotConverging, out);
         }
     }
 
@@ -226,10 +238,33 @@ impl Ppp {
         self.authentication.done_by()
     }
 
+    /// The method by which the client is to prove who it is, as LCP has agreed or is asking for; `None` where the
+    /// profile asks for nothing, and before the start.
+    #[must_use]
+    pub fn auth_method(&self) -> Option<AuthMethod> {
+        self.lcp.auth()
+    }
+
+    /// How many Echo-Requests in a row have been sent without a sign of life since.
+    #[must_use]
+    pub fn unanswered_echoes(&self) -> u8 {
+        self.keepalive.missed()
+    }
+
     /// The states of LCP, IPCP and IPV6CP, for display.
     #[must_use]
     pub fn states(&self) -> [State; 3] {
         [self.lcp_automaton.state, self.ipcp_automaton.state, self.ipv6cp_automaton.state]
+    }
+
+    /// Starts the time in which the client has to get some service, if it is not running: all phases together. Without
+    /// it, a client could make the owner check its credentials for ever by starting anew again and again.
+    pub(crate) fn await_service(&mut self, now: Instant) {
+        let PppConfig { establish_timeout, auth_timeout, network_timeout, .. } = *self.config;
+        let all = establish_timeout.saturating_add(auth_timeout).saturating_add(network_timeout);
+        if self.service_due_at.is_none() {
+            self.service_due_at = now.checked_add(all);
+        }
     }
 
     /// What a negotiation that came to nothing is put down to.
@@ -268,6 +303,9 @@ impl Ppp {
         let packet = Packet::parse(payload).map_err(|_| Discard::Malformed)?;
         if matches!(self.automaton(layer).state, State::Initial | State::Starting) {
             return Err(Discard::WrongPhase);
+        }
+        if layer != Layer::Lcp {
+            self.authentication.seen();
         }
         let trigger = Trigger { packet: Some(packet), payload, answer: None };
         match packet.code {

@@ -132,6 +132,7 @@ impl Ppp {
                 if matches!(state, State::Closing | State::Stopping) {
                     self.phase = Phase::Terminate;
                     self.phase_ends_at = None;
+                    self.service_due_at = None;
                 }
                 return;
             }
@@ -149,6 +150,7 @@ impl Ppp {
             let any_open = self.ipcp_automaton.state == State::Opened || self.ipv6cp_automaton.state == State::Opened;
             if any_open {
                 self.phase_ends_at = None;
+                self.service_due_at = None;
             } else if self.phase_ends_at.is_none() {
                 self.phase_ends_at = now.checked_add(self.config.network_timeout);
             }
@@ -181,6 +183,7 @@ impl Ppp {
         self.ipv6cp = None;
         self.phase = Phase::Establish;
         self.phase_ends_at = now.checked_add(self.config.establish_timeout);
+        self.await_service(now);
         out.push(Action::LinkDown);
     }
 

@@ -287,3 +287,34 @@ fn long_messages_are_cut_to_what_fits() {
     let nak = only_send(&link.verdict(reject(&"x".repeat(400))), PAP);
     assert_eq!((nak.len(), nak[4]), (260, 255));
 }
+
+#[test]
+fn a_success_that_was_lost_is_repeated_until_the_client_begins_with_a_network_protocol() {
+    let (mut link, challenge) = chap();
+    link.put(CHAP, &response(&challenge, b"pass1", b"user1")).unwrap();
+    link.verdict(accept());
+    let success = Action::Send { protocol: CHAP, payload: packet(3, challenge[1], &[]) };
+    assert_eq!(link.pass(Duration::from_secs(3))[0], success);
+    link.ipcp("01 01 00 0a 03 06 00 00 00 00");
+    assert_eq!(sends(&link.pass(Duration::from_secs(9)), CHAP), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn a_client_that_starts_anew_for_ever_without_service_is_given_up() {
+    let (mut link, _) = Link::to_authenticate(with_auth(AuthMethod::Pap));
+    for round in 0..=255u8 {
+        if link.ppp.phase() == Phase::Terminate {
+            assert_eq!(link.pass(Duration::from_secs(6)).last(), Some(&Action::Ended(EndCause::NotConverging)));
+            assert!(round > 10);
+            return;
+        }
+        link.pass(Duration::from_secs(1));
+        link.put(PAP, &hex(PAP_REQUEST)).ok();
+        let request = packet(1, round, &hex("05 06 00 00 00 09"));
+        let Ok(actions) = link.put(LCP, &request) else { continue };
+        if let Some(ours) = sends(&actions, LCP).into_iter().find(|packet| packet[0] == 1) {
+            link.put(LCP, &ack_of(&ours)).unwrap();
+        }
+    }
+    panic!("still negotiating");
+}

@@ -493,3 +493,25 @@ proptest! {
         prop_assert!(result.time < Duration::from_secs(200), "{:?}", result);
     }
 }
+
+/// Without this, the property above could hold because every link is given up.
+#[test]
+fn most_links_survive_a_bad_line() {
+    let mut opened = 0;
+    for seed in 0..500 {
+        let mut random = Random(seed);
+        let mut below = |limit: u64| random.next() % limit;
+        let scenario = Scenario {
+            seed,
+            bad_for: Duration::from_secs(below(40)),
+            loss: below(150) as u8,
+            repetition: below(80) as u8,
+            jitter: Duration::from_millis(below(4000)),
+            client_restarts_at: Some(Duration::from_millis(below(60_000))),
+            ..Scenario::calm()
+        };
+        opened += u32::from(run(&scenario).opened);
+    }
+    println!("{opened} of 500 links are up after a bad line");
+    assert!(opened >= 480, "{opened} of 500");
+}

@@ -68,6 +68,7 @@ fn p51a_traffic_does_not_count_where_the_profile_says_so() {
 fn p51b_one_reply_in_three_is_enough() {
     let mut link = link();
     for _ in 0..20 {
+        assert_eq!(link.ppp.unanswered_echoes(), 0);
         let mut requests = Vec::new();
         for _ in 0..3 {
             let actions = link.pass(SECOND);
