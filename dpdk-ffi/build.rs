@@ -148,8 +148,10 @@ fn generate_bindings(dpdk: &Dpdk, out: &Path) {
         stop("bngd is built for Linux only");
     }
     builder = builder.rust_edition(bindgen::RustEdition::Edition2024);
-    // bindgen panics, rather than fails, where it finds no libclang at all.
+    // bindgen panics, rather than fails, where it finds no libclang at all: its message would bury the sentence below.
+    std::panic::set_hook(Box::new(|_| {}));
     let generated = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| builder.generate()));
+    let _ = std::panic::take_hook();
     match generated {
         Err(_) => stop("libclang is not installed: run `apt-get install libclang-dev`"),
         Ok(Err(error)) => stop(&format!("the DPDK headers cannot be read, is gcc (libc6-dev) installed? {error}")),
