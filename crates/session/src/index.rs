@@ -37,8 +37,8 @@ pub(crate) struct Index {
 /// The number of directories and pages to provide for `sessions` sessions.
 pub(crate) fn limits(sessions: usize) -> (usize, usize) {
     let directories = sessions.clamp(1, SPACES);
-    // At worst each session has a page of its own, and each is held once more until its grace period has passed.
-    let pages = sessions.saturating_mul(2).clamp(1, directories.saturating_mul(FAN_OUT));
+    // At worst each session has a page of its own; an entry that waits for its grace period holds both.
+    let pages = sessions.clamp(1, directories.saturating_mul(FAN_OUT));
     (directories, pages)
 }
 
@@ -57,6 +57,8 @@ fn cell(base: u32, low: u8) -> usize {
 impl Index {
     pub(crate) fn new(sessions: usize, placement: Placement) -> Result<Self, ArenaError> {
         let (directories, pages) = limits(sessions);
+        // The arrays are made for the worst case and mostly stay empty: huge pages are not reserved for that.
+        let placement = if placement == Placement::Huge { Placement::Transparent } else { placement };
         Ok(Self {
             spaces: Arena::new(SPACES, Placement::Ordinary)?,
             directories: Arena::new(directories.saturating_mul(FAN_OUT), placement)?,
