@@ -245,13 +245,26 @@ impl World {
 
     pub fn run(&mut self, time: Duration) {
         let end = self.now + time;
+        let mut still = 0;
         loop {
+            let before = self.now;
             let next = [self.agenda.next_time(), self.subscribers.poll_timeout()].into_iter().flatten().min();
             match next.filter(|next| *next <= end) {
                 Some(next) => self.now = self.now.max(next),
                 None => break,
             }
+            // Time must go on: whatever happens at one instant ends.
+            still = if self.now == before { still + 1 } else { 0 };
+            assert!(
+                still < 100_000,
+                "time stands still at {:?}: {:?}",
+                self.now - self.start,
+                self.subscribers.gauges()
+            );
+            let mut count = 0;
             while let Some(what) = self.agenda.due(self.now) {
+                count += 1;
+                assert!(count < 1_000_000, "no end at {:?}: {what:?}", self.now - self.start);
                 self.happen(what);
             }
             if self.subscribers.poll_timeout().is_some_and(|at| at <= self.now) {
