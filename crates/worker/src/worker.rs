@@ -216,7 +216,8 @@ impl<S: Stages> Worker<S> {
         let port = inlet.port;
         for mbuf in self.received.drain(..) {
             if mbuf.segments() == 1 {
-                // The driver has just written the mbuf, but nobody has touched the frame itself yet.
+                // A card's driver has just written the mbuf, but no core has touched the frame itself yet. With rings
+                // as ports the frames are in the cache already, and this costs 1 to 2 cycles a frame for nothing.
                 if let Some(first) = mbuf.bytes().first() {
                     prefetch_read(first);
                 }
