@@ -9,7 +9,7 @@ use crate::ipcp::Ipcp;
 use crate::ipv6cp::Ipv6cp;
 use crate::session::{Phase, Ppp};
 use crate::transitions::{Layer, Trigger};
-use crate::{chap, pap};
+use crate::{chap, ms_chap, pap};
 use bng_wire::ppp::auth::{ChapValue, PapRequest, chap_code, pap_code};
 use bng_wire::ppp::{Packet, protocol};
 use std::time::Instant;
@@ -36,10 +36,12 @@ pub(crate) struct Authentication {
     challenges_left: u8,
     /// CHAP: the Success has gone out, and the client has not yet shown that it came through.
     success_unseen: bool,
+    /// What a repeated Success must say: for MS-CHAP-2 the message that proves this side to the client, else nothing.
+    success_message: Box<[u8]>,
 }
 
 impl Authentication {
-    pub(crate) const fn new(first_challenge_id: u8) -> Self {
+    pub(crate) fn new(first_challenge_id: u8) -> Self {
         Self {
             challenge_at: None,
             pending: None,
@@ -51,15 +53,17 @@ impl Authentication {
             first_challenge_id,
             challenges_left: 0,
             success_unseen: false,
+            success_message: Box::default(),
         }
     }
 
     /// All that was proved or under way is void; numbers go on.
-    pub(crate) const fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.challenge_at = None;
         self.pending = None;
         self.done = None;
         self.success_unseen = false;
+        self.success_message = Box::default();
         self.challenges_before = self.challenges;
     }
 
@@ -88,6 +92,22 @@ impl Authentication {
     }
 }
 
+/// The value of a CHAP Response, by the algorithm that was agreed.
+enum ResponseValue {
+    Md5([u8; RESPONSE_OCTETS]),
+    MsChapV2(ms_chap::Response),
+}
+
+impl ResponseValue {
+    /// `None`: it has not the octets that the algorithm's values have.
+    fn parse(method: AuthMethod, value: &[u8]) -> Option<Self> {
+        match method {
+            AuthMethod::MsChapV2 => ms_chap::Response::parse(value).map(Self::MsChapV2),
+            _ => value.try_into().ok().map(Self::Md5),
+        }
+    }
+}
+
 impl Ppp {
     /// LCP is up.
     pub(crate) fn enter_authenticate(&mut self, now: Instant, out: &mut Vec<Action>) {
@@ -97,7 +117,7 @@ impl Ppp {
         match self.lcp.auth() {
             // RFC 1334 section 2: the client sends its request unasked.
             Some(AuthMethod::Pap) => {}
-            Some(AuthMethod::ChapMd5) => {
+            Some(AuthMethod::ChapMd5 | AuthMethod::MsChapV2) => {
                 self.authentication.challenges_left = self.config.max_configure;
                 self.send_challenge(now, out);
             }
@@ -142,12 +162,18 @@ impl Ppp {
     /// goes out again with each repeated request of ours; a client that has had it ignores it.
     pub(crate) fn repeat_success(&self, out: &mut Vec<Action>) {
         if self.authentication.success_unseen {
-            out.push(chap::reply(chap_code::SUCCESS, self.authentication.answer_id, &[]));
+            out.push(self.success());
         }
     }
 
+    /// CHAP's Success once more.
+    fn success(&self) -> Action {
+        let Authentication { answer_id, ref success_message, .. } = self.authentication;
+        chap::reply(chap_code::SUCCESS, answer_id, success_message)
+    }
+
     pub(crate) fn pap_packet(&mut self, payload: &[u8], now: Instant, out: &mut Vec<Action>) -> Result<(), Discard> {
-        let packet = self.auth_packet(AuthMethod::Pap, protocol::PAP, payload, out)?;
+        let packet = self.auth_packet(self.lcp.auth() == Some(AuthMethod::Pap), protocol::PAP, payload, out)?;
         let Some(packet) = packet else { return Ok(()) };
         if packet.code != pap_code::REQUEST {
             return Err(Discard::Unexpected);
@@ -173,19 +199,20 @@ impl Ppp {
     }
 
     pub(crate) fn chap_packet(&mut self, payload: &[u8], now: Instant, out: &mut Vec<Action>) -> Result<(), Discard> {
-        let packet = self.auth_packet(AuthMethod::ChapMd5, protocol::CHAP, payload, out)?;
-        let Some(packet) = packet else { return Ok(()) };
+        let method = self.lcp.auth().filter(|method| *method != AuthMethod::Pap);
+        let packet = self.auth_packet(method.is_some(), protocol::CHAP, payload, out)?;
+        let (Some(packet), Some(method)) = (packet, method) else { return Ok(()) };
         if packet.code != chap_code::RESPONSE {
             return Err(Discard::Unexpected);
         }
         let ChapValue { value, name } = ChapValue::parse(packet.data).map_err(|_| Discard::BadOption)?;
-        let response: [u8; RESPONSE_OCTETS] = value.try_into().map_err(|_| Discard::BadOption)?;
+        let value = ResponseValue::parse(method, value).ok_or(Discard::BadOption)?;
         if self.phase == Phase::Network {
             // RFC 1994 section 4.1: the Success may have been lost; the same reply code goes out again.
             if packet.id != self.authentication.answer_id {
                 return Err(Discard::StaleIdentifier);
             }
-            out.push(chap::reply(chap_code::SUCCESS, packet.id, &[]));
+            out.push(self.success());
             return Ok(());
         }
         if self.authentication.pending.is_some() {
@@ -194,11 +221,17 @@ impl Ppp {
         let number = self.authentication.challenge_number(packet.id).ok_or(Discard::StaleIdentifier)?;
         self.authentication.answer_id = packet.id;
         if name.is_empty() {
-            self.refuse(AuthMethod::ChapMd5, &[], now, out);
+            self.refuse(method, &[], now, out);
             return Ok(());
         }
         let challenge = challenge_value(self.seed, number);
-        let credentials = Credentials::ChapMd5 { name: name.to_vec(), id: packet.id, challenge, response };
+        let (name, id) = (name.to_vec(), packet.id);
+        let credentials = match value {
+            ResponseValue::Md5(response) => Credentials::ChapMd5 { name, id, challenge, response },
+            ResponseValue::MsChapV2(ms_chap::Response { peer_challenge, nt_response, flags }) => {
+                Credentials::MsChapV2 { name, id, challenge, peer_challenge, nt_response, flags }
+            }
+        };
         self.ask_for_verdict(credentials, now, out);
         Ok(())
     }
@@ -206,12 +239,11 @@ impl Ppp {
     /// A packet of an authentication protocol, if this is the time for it. `None`: it has been answered.
     fn auth_packet<'a>(
         &mut self,
-        method: AuthMethod,
+        agreed: bool,
         protocol: u16,
         payload: &'a [u8],
         out: &mut Vec<Action>,
     ) -> Result<Option<Packet<'a>>, Discard> {
-        let agreed = self.lcp.auth() == Some(method);
         match self.phase {
             Phase::Authenticate | Phase::Network if agreed => {
                 Packet::parse(payload).map(Some).map_err(|_| Discard::Malformed)
@@ -243,6 +275,11 @@ impl Ppp {
                         self.authentication.success_unseen = true;
                         out.push(chap::reply(chap_code::SUCCESS, id, &message));
                     }
+                    Some(AuthMethod::MsChapV2) => {
+                        self.authentication.success_unseen = true;
+                        self.authentication.success_message = message.into_boxed_slice();
+                        out.push(self.success());
+                    }
                     None => {}
                 }
                 self.ipcp = ipv4.filter(|_| self.config.ipv4).and_then(Ipcp::new);
@@ -262,6 +299,11 @@ impl Ppp {
         out.push(match method {
             AuthMethod::Pap => pap::reply(pap_code::NAK, id, message),
             AuthMethod::ChapMd5 => chap::reply(chap_code::FAILURE, id, message),
+            AuthMethod::MsChapV2 => {
+                let number = self.authentication.challenge_number(id).unwrap_or_default();
+                let message = ms_chap::failure_message(message, &challenge_value(self.seed, number));
+                chap::reply(chap_code::FAILURE, id, &message)
+            }
         });
         self.close(now, EndCause::AuthFailed, out);
     }

@@ -7,16 +7,20 @@ use std::time::Duration;
 pub enum AuthMethod {
     /// CHAP with MD5 (RFC 1994): Authentication-Protocol c223, algorithm 5.
     ChapMd5,
+    /// MS-CHAP-2 (RFC 2759): Authentication-Protocol c223, algorithm 0x81. Its DES and MD4 are weak; it is here for
+    /// clients and user databases that know nothing else.
+    MsChapV2,
     /// PAP (RFC 1334): Authentication-Protocol c023. The password crosses the line in the clear.
     Pap,
 }
 
 impl AuthMethod {
-    /// The word that the configuration uses: `chap-md5`, `pap`.
+    /// The word that the configuration uses: `chap-md5`, `ms-chap-v2`, `pap`.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::ChapMd5 => "chap-md5",
+            Self::MsChapV2 => "ms-chap-v2",
             Self::Pap => "pap",
         }
     }

@@ -88,6 +88,23 @@ pub enum Credentials {
         /// Response value.
         response: [u8; 16],
     },
+    /// MS-CHAP-2 (RFC 2759). [`crate::verify_ms_chap_v2`] checks it against a known password and makes the message
+    /// that the verdict must carry: `S=`, 40 hexadecimal digits, and maybe ` M=` and a text. A client that gets
+    /// another one ends the link.
+    MsChapV2 {
+        /// Name of the client, with a domain in front if it gave one.
+        name: Vec<u8>,
+        /// Identifier of the challenge that was answered.
+        id: u8,
+        /// Challenge value.
+        challenge: [u8; 16],
+        /// Peer-Challenge.
+        peer_challenge: [u8; 16],
+        /// NT-Response.
+        nt_response: [u8; 24],
+        /// Flags, which should be 0.
+        flags: u8,
+    },
 }
 
 impl Credentials {
@@ -96,7 +113,7 @@ impl Credentials {
     pub fn name(&self) -> &[u8] {
         match self {
             Self::None => &[],
-            Self::Pap { name, .. } | Self::ChapMd5 { name, .. } => name,
+            Self::Pap { name, .. } | Self::ChapMd5 { name, .. } | Self::MsChapV2 { name, .. } => name,
         }
     }
 }
@@ -134,12 +151,15 @@ pub enum AuthVerdict {
         ipv4: Option<Ipv4Offer>,
         /// What it gets for IPv6; `None`: IPV6CP is refused.
         ipv6: Option<Ipv6Offer>,
-        /// Text for the client (Reply-Message), at most 255 octets are sent; may be empty.
+        /// Text for the client (Reply-Message), at most 255 octets are sent; may be empty. For MS-CHAP-2 the
+        /// authenticator's response must come first, see [`Credentials::MsChapV2`].
         message: Vec<u8>,
     },
     /// The client is refused.
     Reject {
-        /// Text for the client (Reply-Message), at most 255 octets are sent; may be empty.
+        /// Text for the client (Reply-Message), at most 255 octets are sent; may be empty. For MS-CHAP-2 one that
+        /// begins with `E=` is taken to be a whole Failure message (RFC 2759 section 6), and any other becomes the
+        /// text of one that says "authentication failure, no retry".
         message: Vec<u8>,
     },
 }

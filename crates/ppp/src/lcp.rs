@@ -257,6 +257,9 @@ const fn bit(place: usize) -> u8 {
 const fn auth_option(method: AuthMethod) -> LcpOption<'static> {
     match method {
         AuthMethod::ChapMd5 => LcpOption::AuthProtocol { protocol: protocol::CHAP, data: &[chap_algorithm::MD5] },
+        AuthMethod::MsChapV2 => {
+            LcpOption::AuthProtocol { protocol: protocol::CHAP, data: &[chap_algorithm::MS_CHAP_V2] }
+        }
         AuthMethod::Pap => LcpOption::AuthProtocol { protocol: protocol::PAP, data: &[] },
     }
 }
@@ -264,6 +267,7 @@ const fn auth_option(method: AuthMethod) -> LcpOption<'static> {
 const fn auth_method(protocol: u16, data: &[u8]) -> Option<AuthMethod> {
     match (protocol, data) {
         (protocol::CHAP, [chap_algorithm::MD5, ..]) => Some(AuthMethod::ChapMd5),
+        (protocol::CHAP, [chap_algorithm::MS_CHAP_V2, ..]) => Some(AuthMethod::MsChapV2),
         (protocol::PAP, _) => Some(AuthMethod::Pap),
         _ => None,
     }

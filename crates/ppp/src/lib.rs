@@ -1,4 +1,4 @@
-//! PPP for the access side: the RFC 1661 automaton, LCP, PAP, CHAP, IPCP, sans-I/O.
+//! PPP for the access side: the RFC 1661 automaton, LCP, PAP, CHAP, IPCP, IPV6CP, sans-I/O.
 //!
 //! One [`Ppp`] is one subscriber's link from the moment its PPPoE session exists until [`Action::Ended`]. It is fed
 //! with packets, verdicts and the time, and answers with [`Action`]s that its owner carries out strictly in the order
@@ -30,6 +30,7 @@ mod ipcp;
 mod ipv6cp;
 mod keepalive;
 mod lcp;
+mod ms_chap;
 mod negotiate;
 mod pap;
 mod random;
@@ -40,4 +41,5 @@ pub use chap::verify_chap_md5;
 pub use config::{AuthMethod, PppConfig};
 pub use error::Discard;
 pub use events::{Action, AuthRequest, AuthVerdict, Credentials, EndCause, Ipv4Offer, Ipv6Offer, Secret};
+pub use ms_chap::verify_ms_chap_v2;
 pub use session::{Phase, Ppp};

@@ -1,7 +1,9 @@
 //! PAP and CHAP.
 
 use crate::harness::*;
-use bng_ppp::{Action, AuthMethod, AuthVerdict, Credentials, Discard, EndCause, Phase, Secret, verify_chap_md5};
+use bng_ppp::{
+    Action, AuthMethod, AuthVerdict, Credentials, Discard, EndCause, Phase, Secret, verify_chap_md5, verify_ms_chap_v2,
+};
 use bng_wire::ppp::protocol::{CHAP, IPCP, LCP, PAP};
 use std::time::Duration;
 
@@ -317,4 +319,40 @@ fn a_client_that_starts_anew_for_ever_without_service_is_given_up() {
         }
     }
     panic!("still negotiating");
+}
+
+#[test]
+fn ms_chap_v2_carries_the_proof_of_this_side_in_each_success() {
+    let (mut link, actions) = Link::to_authenticate(with_auth(AuthMethod::MsChapV2));
+    let challenge = only_send(&actions, CHAP);
+    assert_eq!((challenge[0], challenge[4]), (1, 16));
+    let value: Vec<u8> = (0..49).collect();
+    let response = packet(2, challenge[1], &[&[49], &value[..], b"DOMAIN\\user1"].concat());
+    // The value of another algorithm is none.
+    let md5 = packet(2, challenge[1], &[&[16][..], &[0; 16], b"user1"].concat());
+    assert_eq!(link.put(CHAP, &md5), Err(Discard::BadOption));
+    let actions = link.put(CHAP, &response).unwrap();
+    let [Action::Authenticate(request)] = &actions[..] else { panic!("{actions:?}") };
+    let Credentials::MsChapV2 { name, id, challenge: sent, peer_challenge, nt_response, flags } = &request.credentials
+    else {
+        panic!("{request:?}")
+    };
+    assert_eq!((&name[..], *id, &sent[..]), (&b"DOMAIN\\user1"[..], challenge[1], &challenge[5..21]));
+    assert_eq!((&peer_challenge[..], &nt_response[..], *flags), (&value[..16], &value[24..48], 48));
+    assert_eq!(verify_ms_chap_v2(name, b"pass1", sent, peer_challenge, nt_response), None);
+    let message = b"S=407A5589115FD0D6209F510FE9C04566932CDA56 M=hello".to_vec();
+    let success = Action::Send { protocol: CHAP, payload: packet(3, challenge[1], &message) };
+    let actions = link.verdict(AuthVerdict::Accept { ipv4: Some(offer4()), ipv6: None, message });
+    assert_eq!(actions[0], success);
+    assert_eq!(link.put(CHAP, &response), Ok(vec![success]));
+}
+
+#[test]
+fn ms_chap_v2_failure_has_the_format_that_clients_read() {
+    let (mut link, actions) = Link::to_authenticate(with_auth(AuthMethod::MsChapV2));
+    let challenge = only_send(&actions, CHAP);
+    link.put(CHAP, &packet(2, challenge[1], &[&[49][..], &[0; 49], b"user1"].concat())).unwrap();
+    let failure = only_send(&link.verdict(reject("no")), CHAP);
+    let digits: String = challenge[5..21].iter().map(|octet| format!("{octet:02X}")).collect();
+    assert_eq!(failure, packet(4, challenge[1], format!("E=691 R=0 C={digits} V=3 M=no").as_bytes()));
 }

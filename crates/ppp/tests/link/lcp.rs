@@ -429,6 +429,11 @@ fn authentication_is_negotiated_down_the_list_and_by_the_clients_choice() {
         assert_eq!(only_send(&actions, LCP)[0], 5);
         assert_eq!(link.pass(Duration::from_secs(6)).last(), Some(&Action::Ended(EndCause::AuthRefused)));
     }
+    let all = vec![AuthMethod::MsChapV2, AuthMethod::ChapMd5, AuthMethod::Pap];
+    let (mut link, first) = started(PppConfig { auth: all, ..PppConfig::default() });
+    assert_eq!(option(&first, 3), Some(hex("c2 23 81")));
+    let second = only_send(&link.put(LCP, &answer_to(&first, 3, &hex("03 05 c2 23 80"))).unwrap(), LCP);
+    assert_eq!(option(&second, 3), Some(hex("c2 23 05")));
     // A method refused once is not taken up again.
     let (mut link, first) = started(list());
     let second = only_send(&link.put(LCP, &answer_to(&first, 3, &hex("03 04 c0 23"))).unwrap(), LCP);

@@ -175,9 +175,9 @@ proptest! {
 
     #[test]
     fn noise_neither_panics_nor_loops_and_keeps_the_promises(
-        method in 0usize..3, steps in proptest::collection::vec(steps(), 0..80)
+        method in 0usize..4, steps in proptest::collection::vec(steps(), 0..80)
     ) {
-        let auth = [vec![], vec![AuthMethod::Pap], vec![AuthMethod::ChapMd5, AuthMethod::Pap]];
+        let auth = [vec![], vec![AuthMethod::Pap], vec![AuthMethod::ChapMd5, AuthMethod::Pap], vec![AuthMethod::MsChapV2]];
         drive(auth[method].clone(), steps);
     }
 }
