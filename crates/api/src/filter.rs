@@ -211,3 +211,96 @@ pub fn normalize_mac(text: &str) -> Result<String, FilterError> {
 fn mac<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Option::<String>::deserialize(from)?.map(|text| normalize_mac(&text)).transpose().map_err(de::Error::custom)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, value, expected) in [
+            ("", "", true),
+            ("", "a", false),
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("*", "", true),
+            ("*", "abc", true),
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("*b*", "abc", true),
+            ("a*c", "ac", true),
+            ("a*a", "a", false),
+            ("*ab*ab", "abab", true),
+            ("*ab*ab", "ab", false),
+            ("a**c", "abc", true),
+            ("*.example.net", "a.example.com", false),
+        ] {
+            assert_eq!(glob(pattern, value), expected, "{pattern} {value}");
+        }
+    }
+
+    #[test]
+    fn mac_addresses_in_every_usual_notation() {
+        for text in ["02:00:5E:00:00:01", "02-00-5e-00-00-01", "0200.5e00.0001", "02005e000001"] {
+            assert_eq!(normalize_mac(text).as_deref(), Ok("02:00:5e:00:00:01"), "{text}");
+        }
+        for text in ["", "02:00:5e:00:00", "02:00:5e:00:00:0g", "02:00:5e:00:00:01:02"] {
+            assert_eq!(normalize_mac(text), Err(FilterError::Mac(text.into())));
+        }
+    }
+
+    #[test]
+    fn vlans_are_one_or_two_or_none() {
+        for (text, filter) in
+            [("none", VlanFilter::Untagged), ("100", VlanFilter::Outer(100)), ("100.7", VlanFilter::Both(100, 7))]
+        {
+            assert_eq!(text.parse(), Ok(filter));
+            assert_eq!(filter.to_string(), text);
+        }
+        for text in ["", "0", "4095", "100.", ".7", "100.0", "1.2.3", "x", "-1"] {
+            assert!(text.parse::<VlanFilter>().is_err(), "{text}");
+        }
+        assert!(VlanFilter::Outer(100).matches(Some(100), Some(7)));
+        assert!(!VlanFilter::Both(100, 7).matches(Some(100), None));
+        assert!(VlanFilter::Untagged.matches(None, None));
+    }
+
+    #[test]
+    fn limit_and_offset_name_no_session() {
+        assert!(SessionFilter { limit: Some(1), offset: Some(2), ..SessionFilter::default() }.is_empty());
+        assert!(!SessionFilter { port: Some("a".into()), ..SessionFilter::default() }.is_empty());
+    }
+
+    /// The same question, answered the slow way.
+    fn glob_by_trying(pattern: &[char], value: &[char]) -> bool {
+        match pattern.split_first() {
+            None => value.is_empty(),
+            Some(('*', rest)) => (0..=value.len()).any(|skip| glob_by_trying(rest, &value[skip..])),
+            Some((first, rest)) => {
+                value.split_first().is_some_and(|(c, value)| c == first && glob_by_trying(rest, value))
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_pattern_means_what_trying_everything_says(pattern in "[ab\u{e9}*]{0,6}", value in "[ab\u{e9}]{0,8}") {
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(glob(&pattern, &value), glob_by_trying(&chars(&pattern), &chars(&value)));
+        }
+
+        #[test]
+        fn a_filter_goes_there_and_back_as_json(user in proptest::option::of("\\PC{0,12}"), vid in 1u16..=4094, state in 0usize..5) {
+            let filter = SessionFilter {
+                user,
+                vlan: Some(VlanFilter::Outer(vid)),
+                state: Some(SessionState::ALL[state]),
+                ..SessionFilter::default()
+            };
+            let text = serde_json::to_string(&filter).unwrap();
+            prop_assert_eq!(serde_json::from_str::<SessionFilter>(&text).unwrap(), filter);
+        }
+    }
+}

@@ -327,7 +327,12 @@ fn change<T>(context: &Context, request: Result<Json<T>, JsonRejection>) -> Resu
     }
     match request {
         Ok(Json(request)) => Ok(request),
-        Err(rejection) => Err((StatusCode::BAD_REQUEST, rejection.body_text())),
+        Err(rejection) => {
+            // Whether the body is no JSON or not the JSON that is wanted makes no difference to the caller.
+            let large = rejection.status() == StatusCode::PAYLOAD_TOO_LARGE;
+            let status = if large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
+            Err((status, rejection.body_text()))
+        }
     }
 }
 

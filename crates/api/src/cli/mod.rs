@@ -30,7 +30,7 @@ pub const EXIT_NOT_THERE: u8 = 3;
 #[derive(Debug, Parser)]
 #[command(name = "bngctl", version, about, disable_help_subcommand = true)]
 #[command(after_help = "Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 3 bngd does not answer.")]
-struct Cli {
+pub struct Cli {
     /// The UNIX socket of bngd (`telemetry.socket` of its configuration).
     #[arg(long, global = true, env = "BNGCTL_SOCKET", value_name = "PATH", default_value = "/run/bngd/api.sock")]
     socket: PathBuf,
