@@ -15,7 +15,7 @@ const VIDS: usize = 4096;
 
 /// A token bucket as one number: the time, in nanoseconds since the limiter's start, at which it will be full again (the
 /// generic cell rate algorithm). 0 is a full bucket.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Bucket(u64);
 
 impl Bucket {
@@ -35,10 +35,11 @@ pub(crate) struct Limiter {
     start: Instant,
     /// Keeps a flooder from choosing whose bucket its MAC addresses fall into.
     secret: [u64; 2],
-    ports: Box<[Bucket]>,
+    // Buckets as bare numbers: only so is their memory not touched, hence not there, before it is used.
+    ports: Box<[u64]>,
     /// By port and outer VID; empty for ports that are no access ports.
-    vlans: Vec<Box<[Bucket]>>,
-    macs: Box<[Bucket]>,
+    vlans: Vec<Box<[u64]>>,
+    macs: Box<[u64]>,
 }
 
 impl Limiter {
@@ -48,16 +49,16 @@ impl Limiter {
         Self {
             start,
             secret,
-            ports: vec![Bucket::default(); port_count].into(),
+            ports: vec![0; port_count].into(),
             vlans: vec![Box::default(); port_count],
-            macs: vec![Bucket::default(); MAC_BUCKETS].into(),
+            macs: vec![0; MAC_BUCKETS].into(),
         }
     }
 
     /// Makes a port's VLANs ready.
     pub(crate) fn add_port(&mut self, port: PortIndex) {
         if let Some(vlans) = self.vlans.get_mut(usize::from(port.0)).filter(|vlans| vlans.is_empty()) {
-            *vlans = vec![Bucket::default(); VIDS].into();
+            *vlans = vec![0; VIDS].into();
         }
     }
 
@@ -76,7 +77,7 @@ impl Limiter {
         let port_after = after(&port, now_ns, limits.port).ok_or(DiscoveryDrop::PortRate)?;
         for (bucket, after) in [(&mut mac, mac_after), (&mut vlan, vlan_after), (&mut port, port_after)] {
             if let Some(bucket) = bucket {
-                **bucket = after;
+                **bucket = after.0;
             }
         }
         Ok(())
@@ -99,8 +100,8 @@ impl Limiter {
 }
 
 /// The bucket after a request; unchanged where there is no limit, `None` where it is empty.
-fn after(bucket: &Option<&mut Bucket>, now_ns: u64, rate: Option<Rate>) -> Option<Bucket> {
-    let bucket = bucket.as_deref().copied().unwrap_or_default();
+fn after(bucket: &Option<&mut u64>, now_ns: u64, rate: Option<Rate>) -> Option<Bucket> {
+    let bucket = Bucket(bucket.as_deref().copied().unwrap_or_default());
     match rate {
         Some(rate) => bucket.take(now_ns, rate),
         None => Some(bucket),
