@@ -296,3 +296,172 @@ impl Ipv4Pool {
         Ipv4Addr::from_bits(self.range.first.wrapping_add(offset))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+    fn drain(pool: &mut Ipv4Pool) -> Vec<Ipv4Addr> {
+        std::iter::from_fn(|| pool.allocate(None).ok()).collect()
+    }
+
+    #[test]
+    fn p65_all_usable_addresses_and_never_the_gateway() {
+        let range = Ipv4Range::new([192, 0, 2, 2].into(), [192, 0, 2, 254].into()).unwrap();
+        let mut pool = Ipv4Pool::new(&Ipv4PoolConfig::range(range, Some(GATEWAY))).unwrap();
+        let all = drain(&mut pool);
+        assert_eq!(all.len(), 253);
+        assert_eq!(pool.usage(), Usage { usable: 253, held: 253, reserved: 0, peak: 253, exhausted: 1 });
+        let one = Ipv4Addr::new(192, 0, 2, 99);
+        pool.release(one).unwrap();
+        assert_eq!(pool.release(one), Err(NotHeld));
+        assert_eq!(pool.allocate(None), Ok(one), "what is freed is used again");
+
+        let mut pool =
+            Ipv4Pool::new(&Ipv4PoolConfig::prefix([192, 0, 2, 0].into(), 24, Some(GATEWAY)).unwrap()).unwrap();
+        let all: HashSet<_> = drain(&mut pool).into_iter().collect();
+        assert_eq!(all.len(), 253);
+        for never in [0, 1, 255] {
+            let address = Ipv4Addr::new(192, 0, 2, never);
+            assert!(!all.contains(&address));
+            assert_eq!(pool.take(address), Err(TakeError::Excluded));
+        }
+    }
+
+    #[test]
+    fn inner_zeros_and_255s_are_addresses() {
+        let mut pool = Ipv4Pool::new(&Ipv4PoolConfig::prefix([100, 64, 0, 0].into(), 22, None).unwrap()).unwrap();
+        let all: HashSet<_> = drain(&mut pool).into_iter().collect();
+        assert_eq!(all.len(), 1022);
+        assert!(all.contains(&[100, 64, 0, 255].into()) && all.contains(&[100, 64, 1, 0].into()));
+        // RFC 3021: a /31 is two hosts.
+        let mut pool = Ipv4Pool::new(&Ipv4PoolConfig::prefix([192, 0, 2, 8].into(), 31, None).unwrap()).unwrap();
+        assert_eq!(drain(&mut pool).len(), 2);
+    }
+
+    #[test]
+    fn what_is_released_rests_as_long_as_it_can() {
+        let range = Ipv4Range::new([192, 0, 2, 10].into(), [192, 0, 2, 19].into()).unwrap();
+        let mut pool = Ipv4Pool::new(&Ipv4PoolConfig::range(range, None)).unwrap();
+        let first = pool.allocate(None).unwrap();
+        pool.release(first).unwrap();
+        for _ in 0..9 {
+            let next = pool.allocate(None).unwrap();
+            assert_ne!(next, first);
+            pool.release(next).unwrap();
+        }
+        assert_eq!(pool.allocate(None), Ok(first));
+    }
+
+    #[test]
+    fn a_sticky_key_finds_its_address_again() {
+        let mut pool =
+            Ipv4Pool::new(&Ipv4PoolConfig::prefix([192, 0, 2, 0].into(), 24, Some(GATEWAY)).unwrap()).unwrap();
+        for key in 0..2000u64 {
+            let first = pool.allocate(Some(key)).unwrap();
+            assert_ne!(first, GATEWAY);
+            let second = pool.allocate(Some(key)).unwrap();
+            assert_ne!(first, second, "one owner each");
+            pool.release(first).unwrap();
+            assert_eq!(pool.allocate(Some(key)), Ok(first));
+            pool.release(first).unwrap();
+            pool.release(second).unwrap();
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let prefix = |address: [u8; 4], length| Ipv4PoolConfig::prefix(address.into(), length, None);
+        assert!(matches!(prefix([192, 0, 2, 1], 24), Err(PoolConfigError::NotAnIpv4Prefix { .. })));
+        assert!(matches!(prefix([192, 0, 2, 0], 33), Err(PoolConfigError::NotAnIpv4Prefix { .. })));
+        assert!(prefix([0, 0, 0, 0], 0).is_ok());
+        let range = Ipv4Range::new([192, 0, 2, 9].into(), [192, 0, 2, 8].into());
+        assert!(matches!(range, Err(PoolConfigError::Reversed { .. })));
+        assert!(matches!(Ipv4Pool::new(&prefix([0, 0, 0, 0], 0).unwrap()), Err(PoolConfigError::TooLarge(_))));
+        assert!(Ipv4Pool::new(&prefix([10, 0, 0, 0], 8).unwrap()).is_ok());
+        let mut config = prefix([192, 0, 2, 0], 30).unwrap();
+        config.exclude = vec![Ipv4Range::prefix([192, 0, 0, 0].into(), 16).unwrap()];
+        assert_eq!(Ipv4Pool::new(&config).err(), Some(PoolConfigError::Empty));
+        config.exclude.clear();
+        config.reserved = vec![[192, 0, 2, 3].into()];
+        assert_eq!(Ipv4Pool::new(&config).err(), Some(PoolConfigError::Reserved("192.0.2.3".into())));
+        let pool = Ipv4Pool::new(&prefix([192, 0, 2, 0], 30).unwrap()).unwrap();
+        assert_eq!(pool.offset([192, 0, 2, 4].into()), None);
+        assert_eq!(pool.address(4), None);
+    }
+
+    proptest! {
+        /// Whatever is asked of it in whatever order, no address has two owners, the gateway and what is excluded are
+        /// never given, reserved ones only by name, and in the end every usable address can be had.
+        #[test]
+        fn keeps_its_promises(
+            first in 0u32..5,
+            size in 1u32..200,
+            gateway in 0u32..210,
+            use_ends: bool,
+            exclude in proptest::collection::vec((0u32..210, 0u32..20), 0..4),
+            reserved in proptest::collection::vec(0u32..210, 0..4),
+            steps in proptest::collection::vec((0u8..4, 0u32..210), 0..300),
+        ) {
+            let base = 0xc000_0200 + first;
+            let at = |offset: u32| Ipv4Addr::from_bits(base + offset);
+            let config = Ipv4PoolConfig {
+                range: Ipv4Range::new(at(0), at(size - 1)).unwrap(),
+                gateway: Some(at(gateway)),
+                use_ends,
+                exclude: exclude.iter().map(|(from, count)| Ipv4Range::new(at(*from), at(from + count)).unwrap()).collect(),
+                reserved: reserved.iter().map(|offset| at(*offset)).collect(),
+            };
+            let given = |offset: u32| {
+                offset < size
+                    && offset != gateway
+                    && (use_ends || (offset != 0 && offset != size - 1))
+                    && !exclude.iter().any(|(from, count)| (*from..=from + count).contains(&offset))
+            };
+            let mut pool = match Ipv4Pool::new(&config) {
+                Ok(pool) => pool,
+                Err(PoolConfigError::Empty) => { prop_assert!(!(0..size).any(given)); return Ok(()); }
+                Err(PoolConfigError::Reserved(_)) => { prop_assert!(!reserved.iter().all(|r| given(*r))); return Ok(()); }
+                Err(other) => return Err(TestCaseError::fail(other.to_string())),
+            };
+            let mut held = HashSet::new();
+            let is_reserved = |address: Ipv4Addr| config.reserved.contains(&address);
+            for (what, offset) in steps {
+                let address = at(offset);
+                match what {
+                    0 | 1 => match pool.allocate((what == 1).then_some(u64::from(offset))) {
+                        Ok(address) => {
+                            prop_assert!(given(address.to_bits() - base) && !is_reserved(address));
+                            prop_assert!(held.insert(address));
+                        }
+                        Err(Exhausted) => {
+                            prop_assert!((0..size).all(|o| !given(o) || is_reserved(at(o)) || held.contains(&at(o))));
+                        }
+                    },
+                    2 => match pool.take(address) {
+                        Ok(()) => { prop_assert!(given(offset)); prop_assert!(held.insert(address)); }
+                        Err(TakeError::Held) => prop_assert!(held.contains(&address)),
+                        Err(TakeError::Excluded) => prop_assert!(offset < size && !given(offset)),
+                        Err(TakeError::NotInPool) => prop_assert!(offset >= size),
+                    },
+                    _ => prop_assert_eq!(pool.release(address).is_ok(), held.remove(&address)),
+                }
+                prop_assert_eq!(pool.is_held(address), held.contains(&address));
+                let usage = pool.usage();
+                prop_assert_eq!(usage.held as usize, held.len());
+                prop_assert_eq!(usage.free() as usize, (0..size).filter(|o| given(*o) && !is_reserved(at(*o)) && !held.contains(&at(*o))).count());
+            }
+            for address in drain(&mut pool) {
+                prop_assert!(held.insert(address));
+            }
+            for offset in (0..size).filter(|offset| given(*offset)) {
+                let address = at(offset);
+                prop_assert_eq!(held.contains(&address), !is_reserved(address) || pool.is_held(address));
+            }
+        }
+    }
+}

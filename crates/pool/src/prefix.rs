@@ -268,3 +268,93 @@ impl PrefixPool {
         Prefix { bits: self.prefix.bits | inside, length: self.length }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn prefix(text: &str) -> Prefix {
+        let (address, length) = text.split_once('/').unwrap();
+        Prefix::new(address.parse().unwrap(), length.parse().unwrap()).unwrap()
+    }
+
+    fn pool(whole: &str, length: u8) -> Result<PrefixPool, PoolConfigError> {
+        PrefixPool::new(&PrefixPoolConfig { prefix: prefix(whole), length, exclude: Vec::new(), reserved: Vec::new() })
+    }
+
+    #[test]
+    fn pieces_are_cut_in_order() {
+        let mut pool = pool("2001:db8:8000::/48", 56).unwrap();
+        assert_eq!(pool.allocate(None).unwrap().to_string(), "2001:db8:8000::/56");
+        assert_eq!(pool.allocate(None).unwrap().to_string(), "2001:db8:8000:100::/56");
+        let rest = std::iter::from_fn(|| pool.allocate(None).ok()).count();
+        assert_eq!(rest, 254);
+        assert_eq!(pool.allocate(None), Err(Exhausted));
+        assert_eq!(pool.usage(), Usage { usable: 256, held: 256, reserved: 0, peak: 256, exhausted: 2 });
+        let piece = prefix("2001:db8:8000:ff00::/56");
+        assert_eq!(pool.offset(piece), Some(255));
+        pool.release(piece).unwrap();
+        assert_eq!(pool.release(piece), Err(NotHeld));
+        assert_eq!(pool.take(piece), Ok(()));
+        assert_eq!(pool.take(piece), Err(TakeError::Held));
+    }
+
+    #[test]
+    fn what_is_no_piece_is_not_of_the_pool() {
+        let mut pool = pool("2001:db8:8000::/48", 56).unwrap();
+        for other in ["2001:db8:8000::/64", "2001:db8:8001::/56", "2001:db8:8000::/48"] {
+            assert_eq!(pool.take(prefix(other)), Err(TakeError::NotInPool), "{other}");
+        }
+    }
+
+    #[test]
+    fn exclusions_touch_every_piece_they_overlap() {
+        let mut config = PrefixPoolConfig {
+            prefix: prefix("2001:db8::/60"),
+            length: 64,
+            exclude: vec![prefix("2001:db8:0:3::1/128"), prefix("2001:db8:0:4::/63"), prefix("2001:db9::/32")],
+            reserved: vec![prefix("2001:db8:0:7::/64")],
+        };
+        let mut pool = PrefixPool::new(&config).unwrap();
+        let given: HashSet<_> = std::iter::from_fn(|| pool.allocate(None).ok()).collect();
+        let expected: HashSet<_> = (0..16u16)
+            .filter(|n| ![3, 4, 5, 7].contains(n))
+            .map(|n| prefix(&format!("2001:db8:0:{n:x}::/64")))
+            .collect();
+        assert_eq!(given, expected);
+        assert_eq!(pool.take(prefix("2001:db8:0:7::/64")), Ok(()));
+        assert_eq!(pool.take(prefix("2001:db8:0:3::/64")), Err(TakeError::Excluded));
+        config.exclude = vec![prefix("2001:db8::/32")];
+        assert_eq!(PrefixPool::new(&config).err(), Some(PoolConfigError::Empty));
+        config.exclude = vec![prefix("2001:db8:0:7::/64")];
+        assert!(matches!(PrefixPool::new(&config), Err(PoolConfigError::Reserved(_))));
+    }
+
+    #[test]
+    fn lengths_and_sizes_are_checked() {
+        assert!(pool("2001:db8:100::/40", 64).is_ok());
+        assert_eq!(pool("2001:db8::/32", 64).err(), Some(PoolConfigError::TooLarge(1 << 32)));
+        assert_eq!(pool("::/0", 128).err(), Some(PoolConfigError::TooLarge(u128::MAX)));
+        assert!(matches!(pool("2001:db8::/64", 56), Err(PoolConfigError::Length { .. })));
+        assert!(matches!(pool("2001:db8::/120", 129), Err(PoolConfigError::Length { .. })));
+        assert_eq!(pool("::/0", 0).unwrap().allocate(None), Ok(prefix("::/0")));
+        assert!(Prefix::new("2001:db8::1".parse().unwrap(), 64).is_err());
+        assert!(Prefix::new("::".parse().unwrap(), 129).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn offsets_go_there_and_back(bits: u128, pool_length in 0u8..=128, more in 0u8..=12, offset: u32) {
+            let length = pool_length.saturating_add(more).min(128);
+            let whole = Prefix::new(Ipv6Addr::from_bits(bits & !host_bits(pool_length)), pool_length).unwrap();
+            let pool = PrefixPool::new(&PrefixPoolConfig { prefix: whole, length, exclude: vec![], reserved: vec![] }).unwrap();
+            let offset = offset % pool.usage().usable;
+            let piece = pool.prefix(offset).unwrap();
+            prop_assert!(whole.contains(piece.address()));
+            prop_assert_eq!(piece.length(), length);
+            prop_assert_eq!(pool.offset(piece), Some(offset));
+        }
+    }
+}

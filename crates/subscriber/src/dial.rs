@@ -33,6 +33,10 @@ impl Subscribers {
     ) -> Result<(), Drop> {
         let local_mac = self.local_macs.get(usize::from(port.0)).copied().flatten().ok_or(Drop::NotAccessPort)?;
         let frame = AccessFrame::parse(port, bytes)?;
+        if frame.line.peer_mac == local_mac {
+            // A loop in the network, or a forgery: an answer would come back to us.
+            return Err(Drop::NotForUs);
+        }
         if frame.discovery { self.discovery(now, &frame, out) } else { self.session_stage(now, &frame, local_mac, out) }
     }
 

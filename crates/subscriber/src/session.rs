@@ -246,3 +246,15 @@ impl Leaving {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        println!("session {} of which ppp {}, entry {}", size_of::<Session>(), size_of::<Ppp>(), size_of::<Entry>());
+        assert!(size_of::<Session>() - size_of::<Ppp>() <= 384);
+        assert!(size_of::<Entry>() <= 136);
+    }
+}

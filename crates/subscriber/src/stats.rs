@@ -35,7 +35,7 @@ drops! {
     NotPppoe = "not_pppoe",
     /// From a port that is no access port.
     NotAccessPort = "not_access_port",
-    /// Addressed to somebody else.
+    /// Addressed to somebody else, or from the port's own address.
     NotForUs = "not_for_us",
     /// No access rule matches its port and tags.
     NoService = "no_service",
