@@ -75,20 +75,20 @@ fn parse_frame(
     if l3.wrapping_add(l3_len) > frame.len() {
         return Err(State::Drop(Reason::PppoeLength));
     }
-    if ether.src.is_group() || ether.src == MacAddr::ZERO {
-        return Err(State::Drop(Reason::BadSourceMac));
-    }
     work.key = SessionKey::new(ether.src, ether.vlans);
     work.l3 = l3 as u16;
     work.l3_len = l3_len as u16;
     work.protocol = header as u16;
     let id = SessionId((header >> 32) as u16);
     let cell = sessions.directory(port, ether.vlans.outer_vid()).and_then(|directory| sessions.page(directory, id));
-    if let Some(page) = cell {
-        sessions.prefetch_page(page);
-        work.state = State::Look(page);
+    match cell {
+        Some(page) => {
+            sessions.prefetch_page(page);
+            work.state = State::Look(page);
+            Ok(())
+        }
+        None => Err(no_session(work.key)),
     }
-    Ok(())
 }
 
 #[cold]
@@ -97,7 +97,7 @@ fn not_a_session_frame(ether: &Ether, entry: &PortEntry) -> State {
     if !ours && !ether.dst.is_group() {
         return State::Drop(Reason::NotOurMac);
     }
-    if ether.src.is_group() || ether.src == MacAddr::ZERO {
+    if !is_station(ether.src) {
         return State::Drop(Reason::BadSourceMac);
     }
     match ether.ethertype {
@@ -111,21 +111,45 @@ fn not_a_session_frame(ether: &Ether, entry: &PortEntry) -> State {
     }
 }
 
+/// No session has the frame's id. A source address that no station has is told apart only where it matters: no
+/// session has one.
+#[cold]
+pub(crate) fn no_session(key: SessionKey) -> State {
+    if is_station(key.mac()) { State::Unknown } else { State::Drop(Reason::BadSourceMac) }
+}
+
+/// The session of the frame's id is another line's.
+#[cold]
+fn other_line(session: SessionKey, frame: SessionKey) -> State {
+    State::Drop(if !is_station(frame.mac()) {
+        Reason::BadSourceMac
+    } else if session.mac() != frame.mac() {
+        Reason::SessionMac
+    } else {
+        Reason::SessionVlan
+    })
+}
+
+/// Neither a group address nor zero.
+#[inline]
+pub(crate) fn is_station(mac: MacAddr) -> bool {
+    !mac.is_group() && mac != MacAddr::ZERO
+}
+
 /// Third stage: the frame against its session's entry, then the packet in it.
 #[inline]
 pub(crate) fn admit(work: &mut Work, index: SessionIndex, frame: &[u8], tables: &Tables) {
     let Some(entry) = tables.sessions.entry(index) else {
-        work.state = State::Unknown;
+        work.state = no_session(work.key);
         return;
     };
     let flags = entry.up_flags();
     if flags & flags::LIVE == 0 {
-        work.state = State::Unknown;
+        work.state = no_session(work.key);
         return;
     }
     if entry.key() != work.key {
-        let mac = entry.key().mac() != work.key.mac();
-        work.state = State::Drop(if mac { Reason::SessionMac } else { Reason::SessionVlan });
+        work.state = other_line(entry.key(), work.key);
         return;
     }
     work.set_source(index);

@@ -1,9 +1,9 @@
 //! The core side: from a frame to an IP packet to be routed, or to the kernel's twin of the interface.
 
 use bng_wire::ether::{Ether, ethertype};
-use bng_wire::{MacAddr, ipv4, ipv6};
+use bng_wire::{ipv4, ipv6};
 
-use crate::access::{ether_reason, ipv4_reason, ipv6_reason};
+use crate::access::{ether_reason, ipv4_reason, ipv6_reason, is_station};
 use crate::address::{Kind4, Kind6, kind4, kind6};
 use crate::frame::PuntClass;
 use crate::ports::PortEntry;
@@ -28,7 +28,7 @@ fn parse_frame(work: &mut Work, frame: &[u8], entry: &PortEntry) -> Result<(), S
     if group && !ether.dst.is_group() {
         return Err(State::Drop(Reason::NotOurMac));
     }
-    if ether.src.is_group() || ether.src == MacAddr::ZERO {
+    if !is_station(ether.src) {
         return Err(State::Drop(Reason::BadSourceMac));
     }
     // Interfaces have one tag at most.

@@ -282,7 +282,7 @@ impl Finish<'_> {
         match work.source() {
             Some(source) => back.state = State::ToSession(source),
             None => {
-                route::look_up(&mut back, self.tables);
+                route::look_up(&mut back, self.tables, &mut route::Last::default());
                 if let State::ToPool(number) = back.state {
                     route::from_pool(&mut back, number, self.tables);
                 }

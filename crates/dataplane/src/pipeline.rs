@@ -14,6 +14,7 @@ use crate::frame::{BURST_FRAMES_MAX, FrameBuf, Sink};
 use crate::limit::Limiter;
 use crate::ports::{PortRole, PortTable};
 use crate::reason::Reason;
+use crate::route::Last;
 use crate::work::{State, Work};
 use crate::{access, core_side, route};
 
@@ -137,9 +138,10 @@ impl Pipeline {
             port.rx_octets.add(octets);
         }
         let mut pools = false;
+        let mut last = Last::default();
         for work in work.iter_mut() {
             if work.state == State::Route {
-                route::look_up(work, tables);
+                route::look_up(work, tables, &mut last);
                 match work.state {
                     State::ToSession(index) => prefetch_downstream(index, tables, sessions),
                     State::ToPool(_) => pools = true,
@@ -186,7 +188,7 @@ fn find_sessions(work: &mut [Work], tables: &Tables, sessions: &[SessionCounters
                     prefetch_index(sessions, index.0 as usize);
                     State::Admit(index)
                 }
-                None => State::Unknown,
+                None => access::no_session(work.key),
             };
         }
     }

@@ -1,6 +1,6 @@
 //! Where a packet goes: the FIB's answer, and the pool behind it.
 
-use bng_fib::NextHop;
+use bng_fib::{NextHop, NextHopId};
 use bng_session::{SessionIndex, SessionTable, flags};
 use bng_wire::VrfId;
 
@@ -18,46 +18,57 @@ pub(crate) fn prefetch(work: &Work, tables: &Tables) {
     }
 }
 
+/// The next hop of the frame before, where it is a neighbour or a pool, and what it made of the frame: bursts mostly go
+/// one way. Good for one burst.
+#[derive(Debug, Default)]
+pub(crate) struct Last(Option<(NextHopId, State)>);
+
 /// Looks the destination up.
-#[inline]
-pub(crate) fn look_up(work: &mut Work, tables: &Tables) {
-    let fib = &*tables.fib;
+#[inline(always)]
+pub(crate) fn look_up(work: &mut Work, tables: &Tables, last: &mut Last) {
     let vrf = VrfId(work.vrf);
-    let next_hop = fib.next_hop(match work.family {
-        Family::V4 => fib.lookup4(vrf, work.dst4),
-        Family::V6 => fib.lookup6(vrf, work.dst6()),
-    });
+    let id = match work.family {
+        Family::V4 => tables.fib.lookup4(vrf, work.dst4),
+        Family::V6 => tables.fib.lookup6(vrf, work.dst6()),
+    };
+    let state = match last.0 {
+        Some((before, state)) if before == id => state,
+        _ => to_state(id, tables, last),
+    };
     // RFC 1812 section 5.3.1: a packet for the router itself is taken whatever its time to live.
-    if next_hop == NextHop::Local {
-        work.state = State::Punt(PuntClass::Host, Reason::Host);
+    if (work.ttl <= 1 || work.link_source) && state != HOST {
+        work.state = State::Drop(no_hop(work));
         return;
     }
-    if let Some(reason) = hop_check(work) {
-        work.state = State::Drop(reason);
-        return;
+    if let State::ToPool(number) = state {
+        match work.family {
+            Family::V4 => {
+                if let Some(map) = tables.pools.v4(number) {
+                    map.prefetch(work.dst4);
+                }
+            }
+            Family::V6 => {
+                if let Some(map) = tables.pools.v6(number) {
+                    map.prefetch(work.dst6());
+                }
+            }
+        }
     }
-    work.state = match next_hop {
-        NextHop::Neighbour(id) => {
-            if let Some(adjacency) = fib.adjacency(id) {
+    work.state = state;
+}
+
+const HOST: State = State::Punt(PuntClass::Host, Reason::Host);
+
+/// What a next hop makes of a frame.
+fn to_state(id: NextHopId, tables: &Tables, last: &mut Last) -> State {
+    match tables.fib.next_hop(id) {
+        NextHop::Neighbour(adjacency) => {
+            if let Some(adjacency) = tables.fib.adjacency(adjacency) {
                 adjacency.prefetch();
             }
-            State::ToNeighbour(id)
+            last.0.insert((id, State::ToNeighbour(adjacency))).1
         }
-        NextHop::Pool(number) => {
-            match work.family {
-                Family::V4 => {
-                    if let Some(map) = tables.pools.v4(number) {
-                        map.prefetch(work.dst4);
-                    }
-                }
-                Family::V6 => {
-                    if let Some(map) = tables.pools.v6(number) {
-                        map.prefetch(work.dst6());
-                    }
-                }
-            }
-            State::ToPool(number)
-        }
+        NextHop::Pool(number) => last.0.insert((id, State::ToPool(number))).1,
         NextHop::Session { index, generation } => {
             let index = SessionIndex(index);
             if is_current(index, generation, &tables.sessions) {
@@ -66,22 +77,21 @@ pub(crate) fn look_up(work: &mut Work, tables: &Tables) {
                 State::Drop(Reason::NoSubscriber)
             }
         }
+        NextHop::Local => HOST,
         NextHop::Glean { .. } => State::Punt(PuntClass::Host, Reason::NeighbourUnresolved),
         NextHop::Blackhole => State::Drop(Reason::Blackhole),
-        NextHop::Unreachable | NextHop::Local => State::Drop(Reason::NoRoute),
-    };
+        NextHop::Unreachable => State::Drop(Reason::NoRoute),
+    }
 }
 
-/// Whether the packet may go another hop; link-local sources may not (RFC 4291 section 2.5.6).
-#[inline]
-fn hop_check(work: &Work) -> Option<Reason> {
-    if work.link_source {
-        return Some(Reason::Ipv6Source);
-    }
-    (work.ttl <= 1).then_some(match work.family {
+/// Why a packet may not go another hop; link-local sources may not (RFC 4291 section 2.5.6).
+#[cold]
+fn no_hop(work: &Work) -> Reason {
+    match work.family {
+        _ if work.link_source => Reason::Ipv6Source,
         Family::V4 => Reason::Ipv4TtlExceeded,
         Family::V6 => Reason::Ipv6HopLimitExceeded,
-    })
+    }
 }
 
 /// The session of a pool address.

@@ -126,7 +126,9 @@ impl Ether {
             ethertype: u16::from_be_bytes([t0, t1]),
             payload_offset: HEADER_LEN,
         };
-        if tpids.contains(ether.ethertype) {
+        // What most untagged frames carry is asked for first.
+        let plain = matches!(ether.ethertype, ethertype::PPPOE_SESSION | ethertype::IPV4 | ethertype::IPV6);
+        if !plain && tpids.contains(ether.ethertype) {
             ether.parse_tags(frame, tpids)?;
         }
         Ok(ether)
