@@ -165,3 +165,10 @@ fn no_reason_is_without_a_case() {
         assert!(provoked.contains(reason), "{} has no case that provokes it", reason.label());
     }
 }
+
+#[test]
+fn the_documentation_page_is_that_of_the_declaration() {
+    let page = include_str!("../../../../docs/drop-reasons.md");
+    let made = bng_dataplane::reasons_page();
+    assert!(page == made, "run: cargo run -p bng-dataplane --example reasons > docs/drop-reasons.md");
+}
