@@ -98,7 +98,10 @@ fn datagram_down(to: Ipv4Addr) -> Vec<u8> {
     [&CORE_MAC.0[..], &ROUTER.0, &[8, 0], &packet].concat()
 }
 
-fn receive_path() -> Vec<(&'static str, Vec<u8>, Vec<Vec<u8>>)> {
+/// The name, the input, and the frames in it that came from the client.
+type Seed = (&'static str, Vec<u8>, Vec<Vec<u8>>);
+
+fn receive_path() -> Vec<Seed> {
     let number = ClientConfig::numbered;
     let configs = [
         ("chap_untagged", number(1)),

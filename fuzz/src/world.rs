@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arrayvec::ArrayVec;
@@ -11,7 +11,7 @@ use bng_dataplane::{
     FrameBuf, Pipeline, PipelineConfig, PortEntry, PortRole, PortTable, PuntClass, Tables, TpidSet, VidSet,
     WorkerCounters,
 };
-use bng_fib::{Fib, FibConfig, FibWriter, NextHop};
+use bng_fib::{Fib, FibConfig, NextHop};
 use bng_pool::{Ipv4PoolConfig, Ipv4Range};
 use bng_session::{PoolMap4, PoolMaps, SessionIndex, SessionSpec, SessionTable, SessionWriter, TableConfig};
 use bng_subscriber::{
@@ -37,6 +37,8 @@ const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const POOL_BASE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 const POOL_LAST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const SESSIONS_MAX: u32 = 16;
+/// The number of the pool's map.
+const POOL: u16 = 0;
 
 /// What an input has come to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,7 +67,6 @@ pub struct World {
     pipeline: Pipeline,
     sessions: SessionWriter,
     pools: Arc<PoolMaps>,
-    fib: FibWriter,
     /// Where each session is in the forwarding plane, and what it was told of it.
     places: HashMap<SubscriberKey, (SessionIndex, SessionSpec)>,
     removing: HashMap<SessionIndex, SubscriberKey>,
@@ -107,6 +108,39 @@ fn config() -> SubscriberConfig {
     }
 }
 
+/// The routes: a default route to the next router, the pool, the gateway. No input changes them, and they take longer to
+/// make than most inputs to run, so all worlds of a process share them.
+fn routes() -> Arc<Fib> {
+    static ROUTES: OnceLock<Arc<Fib>> = OnceLock::new();
+    let make = || {
+        let config = FibConfig {
+            routes4_max: 64,
+            routes6_max: 64,
+            nodes4_max: 64,
+            nodes6_max: 64,
+            next_hops_max: 64,
+            adjacencies_max: 4,
+            ..FibConfig::default()
+        };
+        let (fib, mut writer) = Fib::new(&config, &Qsbr::new(1)).expect("memory");
+        let router = writer.adjacency_create(CORE, 1500).expect("room");
+        let mut header = [0; 14];
+        let ether = Ether { dst: ROUTER, src: CORE_MAC, vlans: VlanStack::default(), ethertype: 0, payload_offset: 14 };
+        ether.write(&mut header).expect("room");
+        writer.adjacency_resolve(router, &header).expect("an adjacency");
+        let hops = [
+            (Ipv4Addr::UNSPECIFIED, 0, NextHop::Neighbour(router)),
+            (Ipv4Addr::new(192, 0, 2, 0), 24, NextHop::Pool(POOL)),
+            (GATEWAY, 32, NextHop::Local),
+        ];
+        for (to, length, hop) in hops {
+            writer.insert4(VrfId(0), to, length, hop).expect("room");
+        }
+        fib
+    };
+    Arc::clone(ROUTES.get_or_init(make))
+}
+
 /// Reproducible chance: an input must always do the same.
 fn chance() -> impl FnMut(&mut [u8]) + Send {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -132,38 +166,16 @@ impl World {
         let grace = Qsbr::new(1);
         let table = TableConfig { sessions_max: SESSIONS_MAX as usize, workers: 1, placement: Placement::Ordinary };
         let (table, sessions) = SessionTable::new(table, Arc::clone(&grace)).expect("memory");
-        let fib = FibConfig {
-            routes4_max: 64,
-            routes6_max: 64,
-            nodes4_max: 64,
-            nodes6_max: 64,
-            next_hops_max: 64,
-            adjacencies_max: 4,
-            ..FibConfig::default()
-        };
-        let (fib, mut routes) = Fib::new(&fib, &grace).expect("memory");
         let pools = Arc::new(PoolMaps::new());
         let map = PoolMap4::new(POOL_BASE, POOL_LAST.to_bits() - POOL_BASE.to_bits() + 1, Placement::Ordinary);
         let pool = pools.add4(map.expect("a pool")).expect("room");
-        let router = routes.adjacency_create(CORE, 1500).expect("room");
-        let mut header = [0; 14];
-        let ether = Ether { dst: ROUTER, src: CORE_MAC, vlans: VlanStack::default(), ethertype: 0, payload_offset: 14 };
-        ether.write(&mut header).expect("room");
-        routes.adjacency_resolve(router, &header).expect("an adjacency");
-        let hops = [
-            (Ipv4Addr::UNSPECIFIED, 0, NextHop::Neighbour(router)),
-            (Ipv4Addr::new(192, 0, 2, 0), 24, NextHop::Pool(pool)),
-            (GATEWAY, 32, NextHop::Local),
-        ];
-        for (to, length, hop) in hops {
-            routes.insert4(VrfId(0), to, length, hop).expect("room");
-        }
+        assert_eq!(pool, POOL);
         let port = |role, mac, mtu, tpids, vids| PortEntry { role, mac, mtu, tpids, vids };
         let ports = Arc::new(PortTable::new(vec![
             port(PortRole::Access, AC, 1508, TpidSet::ALL, VidSet::default()),
             port(PortRole::Core, CORE_MAC, 1500, TpidSet::DOT1Q, VidSet::of(&[0])),
         ]));
-        let tables = Tables { sessions: table, fib, pools: Arc::clone(&pools), ports };
+        let tables = Tables { sessions: table, fib: routes(), pools: Arc::clone(&pools), ports };
         let counters = Arc::new(WorkerCounters::default());
         let pipeline = Pipeline::new(0, tables, counters, PipelineConfig::default());
         let now = Instant::now();
@@ -176,7 +188,6 @@ impl World {
             pipeline,
             sessions,
             pools,
-            fib: routes,
             places: HashMap::new(),
             removing: HashMap::new(),
             sent: Vec::new(),
@@ -309,12 +320,8 @@ impl World {
                 }
                 Action::MapAddress { offset, key, .. } => self.map(offset, self.places.get(&key).map(|place| place.0)),
                 Action::UnmapAddress { offset, .. } => self.map(offset, None),
-                Action::AddRoute { vrf, address, key } => {
-                    if let Some((index, _)) = self.places.get(&key) {
-                        let hop = NextHop::Session { index: index.0, generation: self.sessions.generation(*index) };
-                        self.fib.insert4(vrf, address, 32, hop).expect("room");
-                    }
-                }
+                // No user of this box has an address of his own.
+                Action::AddRoute { .. } | Action::RemoveRoute { .. } => unreachable!("{action:?}"),
                 Action::Event(event) => match event.what {
                     EventKind::LinkUp { .. } => self.reached.link_up += 1,
                     EventKind::Ipv4Up { .. } => self.reached.ipv4_up += 1,
@@ -334,6 +341,6 @@ impl World {
 
     fn map(&self, offset: u32, session: Option<SessionIndex>) {
         let address = Ipv4Addr::from_bits(POOL_BASE.to_bits() + offset);
-        assert!(self.pools.v4(0).expect("the pool").set(address, session), "{address} is in the pool");
+        assert!(self.pools.v4(POOL).expect("the pool").set(address, session), "{address} is in the pool");
     }
 }
