@@ -110,7 +110,8 @@ impl Mempool {
         let Some(raw) = NonNull::new(raw) else {
             return Err(match errno() {
                 libc::EEXIST => MempoolError::NameInUse { name },
-                libc::ENOMEM => {
+                // ENOBUFS where the memory that is left lies in pieces too small to go on with.
+                libc::ENOMEM | libc::ENOBUFS => {
                     let takes = u64::from(config.mbufs).saturating_mul(u64::from(room) + 192);
                     MempoolError::NotEnoughMemory { name, mbufs: config.mbufs, takes_mb: takes.div_ceil(1 << 20) }
                 }

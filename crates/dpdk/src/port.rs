@@ -1,25 +1,17 @@
 //! Ports: opening, what can be asked of one, closing.
 
-use crate::device::{Device, DeviceError, c_string};
+use crate::device::{Device, c_string};
 use crate::eal::{Eal, error_text};
+use crate::limits::{TAP_RX_DESCRIPTORS_MAX, check, check_interface};
 use crate::log;
 use crate::mempool::Mempool;
 use crate::netns::Netns;
+use crate::port_error::PortError;
 use crate::queue::{RxQueue, TxQueue};
 use crate::rings::Ring;
 use crate::signals;
 use std::ffi::{CStr, c_int};
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The most queues a net_tap port may have: its driver of DPDK 22.11 overwrites its stack from five on.
-pub const TAP_QUEUES_MAX: u16 = 4;
-
-/// The largest MTU of a net_tap port. Its driver sends frames up to this plus 22 octets (Ethernet and two tags).
-pub const TAP_MTU_MAX: u16 = 1504;
-
-/// net_tap holds a buffer for each receive descriptor, but uses one of them at a time: frames wait in the kernel.
-const TAP_RX_DESCRIPTORS_MAX: u16 = 16;
 
 /// Ethernet header and two tags: what a frame may have beyond the MTU.
 const HEADER_OCTETS_MAX: u16 = 14 + 2 * 4;
@@ -62,169 +54,6 @@ impl Default for PortConfig {
             promiscuous: true,
         }
     }
-}
-
-/// Why a port was not opened, or did not do what was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum PortError {
-    /// The text names no device.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The name of a port of rings is empty, too long, or not plain.
-    #[error("\"{name}\" cannot name a port of rings: 1 to 16 letters, digits and '_' can")]
-    BadRingName {
-        /// The name.
-        name: String,
-    },
-    /// The device is a port of this process already.
-    #[error("device {device} is open already")]
-    AlreadyOpen {
-        /// Its name.
-        device: String,
-    },
-    /// No driver goes by that name.
-    #[error("no driver for device {device} is built in{said}")]
-    UnknownDriver {
-        /// The device.
-        device: String,
-        /// What DPDK logged.
-        said: String,
-    },
-    /// A card was named, but the EAL was started without cards.
-    #[error("device {device} is a card, but the EAL was started without cards: list it in pci_addresses")]
-    PciDisabled {
-        /// The device.
-        device: String,
-    },
-    /// The card is not there, or no driver of DPDK's may have it.
-    #[error("there is no usable card at {device}: is it there, and bound to vfio-pci?{said}")]
-    NoSuchCard {
-        /// Its address.
-        device: String,
-        /// What DPDK logged.
-        said: String,
-    },
-    /// The driver did not make a port of the device.
-    #[error("device {device} cannot be set up: {reason}{said}")]
-    Probe {
-        /// The device.
-        device: String,
-        /// DPDK's error as a text.
-        reason: String,
-        /// What DPDK logged.
-        said: String,
-    },
-    /// More queues than the device has, or none.
-    #[error("device {device} takes 1 to {max} {side} queues, not {wanted}")]
-    QueueCount {
-        /// The device.
-        device: String,
-        /// "receive" or "transmit".
-        side: &'static str,
-        /// Asked for.
-        wanted: u16,
-        /// The most it takes.
-        max: u16,
-    },
-    /// A net_tap port with different numbers of receive and transmit queues.
-    #[error("device {device} is a tap and needs as many receive as transmit queues, not {rx} and {tx}")]
-    UnequalQueues {
-        /// The device.
-        device: String,
-        /// Receive queues asked for.
-        rx: u16,
-        /// Transmit queues asked for.
-        tx: u16,
-    },
-    /// An argument that the driver does not know (it would ignore it).
-    #[error("device {device} takes no argument \"{key}\": net_tap knows iface, mac, persist and remote")]
-    UnknownArgument {
-        /// The device.
-        device: String,
-        /// The key.
-        key: String,
-    },
-    /// The name of the kernel's interface is longer than the kernel takes.
-    #[error("device {device}: \"{name}\" cannot be the name of an interface: 1 to 15 characters without '/' can")]
-    InterfaceName {
-        /// The device.
-        device: String,
-        /// The name.
-        name: String,
-    },
-    /// The kernel has an interface of that name already, perhaps of another process.
-    #[error("device {device}: there is an interface \"{name}\" already: is another process using it?")]
-    InterfaceInUse {
-        /// The device.
-        device: String,
-        /// The interface.
-        name: String,
-    },
-    /// A larger or smaller MTU than the device takes.
-    #[error("device {device} takes an MTU of {min} to {max}, not {wanted}")]
-    Mtu {
-        /// The device.
-        device: String,
-        /// Asked for.
-        wanted: u16,
-        /// The smallest it takes.
-        min: u16,
-        /// The largest it takes.
-        max: u16,
-    },
-    /// A frame of that MTU does not fit one buffer.
-    #[error(
-        "device {device}: frames of an MTU of {mtu} do not fit the buffers of {room} octets: make the data room larger"
-    )]
-    BuffersTooSmall {
-        /// The device.
-        device: String,
-        /// The MTU asked for.
-        mtu: u16,
-        /// The data room of the pool.
-        room: u16,
-    },
-    /// Not enough buffers, or not enough memory for the queue itself.
-    #[error(
-        "device {device}: no memory for a receive queue of {rx_descriptors} descriptors, each with a buffer of its own \
-         ({free} are free in the mempool): make the mempool larger or the queues shorter"
-    )]
-    TooFewBuffers {
-        /// The device.
-        device: String,
-        /// Descriptors of each receive queue.
-        rx_descriptors: u16,
-        /// Buffers left in the pool.
-        free: u32,
-    },
-    /// The network namespace cannot be entered.
-    #[error("device {device}: network namespace {netns} cannot be entered: {error}")]
-    Netns {
-        /// The device.
-        device: String,
-        /// The namespace.
-        netns: String,
-        /// Why.
-        error: io::Error,
-    },
-    /// A step of the set-up, or a later request, that the driver refuses.
-    #[error("device {device}: cannot {step}: {reason}{said}")]
-    Refused {
-        /// The device.
-        device: String,
-        /// What was asked.
-        step: &'static str,
-        /// DPDK's error as a text.
-        reason: String,
-        /// What DPDK logged.
-        said: String,
-    },
-    /// The port is to be closed while a queue is still held somewhere: it closes when that one is dropped.
-    #[error("device {device} still has queues in use and will close when the last is dropped")]
-    QueuesInUse {
-        /// The device.
-        device: String,
-    },
 }
 
 /// What the link is doing.
@@ -470,61 +299,6 @@ impl Port {
             }
             Err(shared) => Err(PortError::QueuesInUse { device: shared.name().to_owned() }),
         }
-    }
-}
-
-/// What is known to go wrong with the device, before anything is made.
-fn check(device: &Device, config: &PortConfig) -> Result<(), PortError> {
-    let name = || device.name().to_owned();
-    for (side, wanted) in [("receive", config.rx_queues), ("transmit", config.tx_queues)] {
-        let max = if device.is_tap() { TAP_QUEUES_MAX } else { u16::MAX };
-        if wanted == 0 || wanted > max {
-            return Err(PortError::QueueCount { device: name(), side, wanted, max });
-        }
-    }
-    if !device.is_tap() {
-        return Ok(());
-    }
-    if config.rx_queues != config.tx_queues {
-        return Err(PortError::UnequalQueues { device: name(), rx: config.rx_queues, tx: config.tx_queues });
-    }
-    if config.mtu > TAP_MTU_MAX {
-        return Err(PortError::Mtu { device: name(), wanted: config.mtu, min: 68, max: TAP_MTU_MAX });
-    }
-    for pair in device.arguments().split(',').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        match key {
-            "mac" | "persist" | "remote" => {}
-            "iface" => {
-                if value.is_empty() || value.len() > 15 || value.contains('/') {
-                    return Err(PortError::InterfaceName { device: name(), name: value.to_owned() });
-                }
-            }
-            _ => return Err(PortError::UnknownArgument { device: name(), key: key.to_owned() }),
-        }
-    }
-    Ok(())
-}
-
-/// The kernel lets a second tap join one that exists, as further queues of it: two processes would share the frames
-/// between them without a word. Only a persistent tap is taken over.
-fn check_interface(device: &Device) -> Result<(), PortError> {
-    if !device.is_tap() {
-        return Ok(());
-    }
-    let mut name = None;
-    for pair in device.arguments().split(',') {
-        match pair.split_once('=').unwrap_or((pair, "")) {
-            ("persist", _) => return Ok(()),
-            ("iface", value) => name = Some(value),
-            _ => {}
-        }
-    }
-    match name {
-        Some(name) if nix::net::if_::if_nametoindex(name).is_ok() => {
-            Err(PortError::InterfaceInUse { device: device.name().to_owned(), name: name.to_owned() })
-        }
-        _ => Ok(()),
     }
 }
 
