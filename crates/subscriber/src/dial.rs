@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 const LCP: u16 = 0xc021;
 const TERMINATE_REQUEST: u8 = 5;
 const TERMINATE_ACK: u8 = 6;
-const ECHO_REPLY: u8 = 10;
 
 impl Subscribers {
     /// A frame from an access port. The reason comes back where it was dropped; discovery's own reasons are counted by
@@ -74,9 +73,6 @@ impl Subscribers {
         let Some(Entry::Live(session)) = self.entries.take(slot) else { return Err(Drop::Removing) };
         let mut discarded = None;
         self.work(now, session, out, |session, actions| {
-            if protocol == LCP && payload.first() == Some(&ECHO_REPLY) {
-                session.echo_unanswered_since = None;
-            }
             discarded = session.ppp.handle(now, protocol, payload, actions).err();
         });
         if let Some(counter) = discarded.and_then(|reason| self.statistics.ppp_discarded.get_mut(reason as usize)) {

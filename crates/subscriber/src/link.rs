@@ -44,8 +44,12 @@ impl Subscribers {
             for action in actions.drain(..) {
                 match action {
                     PppAction::Send { protocol, payload } => {
-                        if protocol == LCP && payload.first() == Some(&ECHO_REQUEST) {
-                            session.echo_unanswered_since.get_or_insert(now);
+                        // The first that goes out since the client was last heard.
+                        if protocol == LCP
+                            && payload.first() == Some(&ECHO_REQUEST)
+                            && session.ppp.unanswered_echoes() <= 1
+                        {
+                            session.echo_asked_at = Some(now);
                         }
                         self.send(session, protocol, &payload, out);
                     }
@@ -173,6 +177,7 @@ impl Subscribers {
         session.auth_method = match request.credentials {
             Credentials::Pap { .. } => Some(AuthMethod::Pap),
             Credentials::ChapMd5 { .. } => Some(AuthMethod::ChapMd5),
+            Credentials::MsChapV2 { .. } => Some(AuthMethod::MsChapV2),
             _ => None,
         };
         let name = request.credentials.name();

@@ -90,8 +90,8 @@ pub(crate) struct Session {
     pub(crate) local_mru: u16,
     /// Upstream packets when the echo timer last looked.
     pub(crate) upstream_seen: u64,
-    /// When the first of the Echo-Requests was sent that the client has not answered.
-    pub(crate) echo_unanswered_since: Option<Instant>,
+    /// When the first of the Echo-Requests was sent that the client has not answered, if it has not.
+    pub(crate) echo_asked_at: Option<Instant>,
     recent: [(u32, u8); RECENT],
     recent_len: u8,
 }
@@ -142,7 +142,7 @@ impl Session {
             peer_mru: new.mru_max.min(bng_wire::pppoe::MRU_DEFAULT),
             local_mru: new.mru_max.min(bng_wire::pppoe::MRU_DEFAULT),
             upstream_seen: 0,
-            echo_unanswered_since: None,
+            echo_asked_at: None,
             recent: [(0, 0); RECENT],
             recent_len: 0,
         }
@@ -158,7 +158,8 @@ impl Session {
 
     /// True where the client has had the time to answer an echo and has not.
     pub(crate) fn is_silent(&self, now: Instant) -> bool {
-        self.echo_unanswered_since.is_some_and(|since| now.saturating_duration_since(since) >= ECHO_PATIENCE)
+        self.ppp.unanswered_echoes() > 0
+            && self.echo_asked_at.is_some_and(|since| now.saturating_duration_since(since) >= ECHO_PATIENCE)
     }
 
     pub(crate) fn state(&self) -> SessionState {

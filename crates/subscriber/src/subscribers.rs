@@ -434,7 +434,6 @@ impl Subscribers {
         self.work(now, session, out, |session, actions| {
             session.upstream_seen = seen;
             if activity {
-                session.echo_unanswered_since = None;
                 session.ppp.upstream_activity(now);
             }
             if due(session.ends_at) {

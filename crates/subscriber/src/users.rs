@@ -2,7 +2,7 @@
 
 use crate::action::{AuthFailure, Authorization};
 use crate::config::{ConfigError, LocalUser};
-use bng_ppp::{Credentials, verify_chap_md5};
+use bng_ppp::{Credentials, verify_chap_md5, verify_ms_chap_v2};
 use core::net::Ipv4Addr;
 use hashbrown::HashMap;
 use subtle::ConstantTimeEq as _;
@@ -39,9 +39,20 @@ impl Users {
         let user = self.by_name.get(credentials.name());
         // The work is the same for a name that nobody has, so that the time it takes does not tell which names exist.
         let password = user.map_or(&b"\0no such user"[..], |user| user.password.as_bytes());
+        let mut message = Vec::new();
         let right = match credentials {
             Credentials::Pap { password: given, .. } => bool::from(password.ct_eq(given.expose())),
             Credentials::ChapMd5 { id, challenge, response, .. } => verify_chap_md5(*id, password, challenge, response),
+            Credentials::MsChapV2 { name, challenge, peer_challenge, nt_response, .. } => {
+                match verify_ms_chap_v2(name, password, challenge, peer_challenge, nt_response) {
+                    Some(proof) => {
+                        // RFC 2759 section 5: this side proves that it knows the password too.
+                        message = proof.into_bytes();
+                        true
+                    }
+                    None => false,
+                }
+            }
             _ => false,
         };
         let user = user.ok_or(AuthFailure::UnknownUser)?;
@@ -51,7 +62,7 @@ impl Users {
         if user.disabled {
             return Err(AuthFailure::Disabled);
         }
-        Ok(Authorization { ipv4: user.ipv4, session_timeout: user.session_timeout, message: Vec::new() })
+        Ok(Authorization { ipv4: user.ipv4, session_timeout: user.session_timeout, message })
     }
 }
 
@@ -77,6 +88,32 @@ mod tests {
         assert_eq!(users.check(&pap("", "\0no such user")), Err(AuthFailure::UnknownUser));
         assert_eq!(users.check(&pap("user2@example.net", "two")), Err(AuthFailure::Disabled));
         assert_eq!(users.check(&pap("user2@example.net", "one")), Err(AuthFailure::BadPassword));
+    }
+
+    /// The example of RFC 2759 section 9.2.
+    #[test]
+    fn ms_chap_v2_proves_both_sides() {
+        let users = Users::new(&[LocalUser::new("User", "clientPass")]).unwrap();
+        let octets = |text: &'static str| {
+            (0..text.len() / 2).map(move |n| u8::from_str_radix(&text[2 * n..2 * n + 2], 16).unwrap())
+        };
+        let mut credentials = Credentials::MsChapV2 {
+            name: b"User".to_vec(),
+            id: 1,
+            challenge: octets("5B5D7C7D7B3F2F3E3C2C602132262628").collect::<Vec<_>>().try_into().unwrap(),
+            peer_challenge: octets("21402324255E262A28295F2B3A337C7E").collect::<Vec<_>>().try_into().unwrap(),
+            nt_response: octets("82309ECD8D708B5EA08FAA3981CD83544233114A3D85D6DF")
+                .collect::<Vec<_>>()
+                .try_into()
+                .unwrap(),
+            flags: 0,
+        };
+        let message = users.check(&credentials).unwrap().message;
+        assert_eq!(message, b"S=407A5589115FD0D6209F510FE9C04566932CDA56");
+        if let Credentials::MsChapV2 { nt_response, .. } = &mut credentials {
+            nt_response[0] ^= 1;
+        }
+        assert_eq!(users.check(&credentials), Err(AuthFailure::BadPassword));
     }
 
     #[test]

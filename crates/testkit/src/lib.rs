@@ -10,10 +10,12 @@
 
 mod bytes;
 mod client;
+mod config;
 mod data;
 mod link;
 pub mod sim;
 
-pub use client::{Behaviour, Client, ClientConfig, ClientEvent, ClientState, Patience};
+pub use client::Client;
+pub use config::{Behaviour, ClientConfig, ClientEvent, ClientState, Patience};
 pub use data::{Datagram, parse_datagram};
 pub use link::Login;
