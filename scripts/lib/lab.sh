@@ -70,11 +70,27 @@ lab_bngd() {
         tail -n 20 "$LAB_FOLDER/bngd.log" >&2
         return 1
     fi
+    # The kernel's side of a tap has the port's own MAC address, and a bridge keeps to itself what is for the address of
+    # one of its members: another one lets the frames for bngd through.
+    ip -n "$NS_ACCESS" link set acc0 address 02:00:5e:00:00:01 || return 1
+    # A net_tap port has the MAC address of its kernel's side; here that is another station, and a bridge would keep
+    # frames for one of its own addresses.
+    ip -n "$NS_ACCESS" link set acc0 address 02:00:00:00:ac:00
+    ip -n "$NS_CORE" link set cor0 address 02:00:00:00:c0:00
     ip -n "$NS_ACCESS" link set acc0 master br0 || return 1
     ip -n "$NS_ACCESS" link set acc0 up
     ip -n "$NS_CORE" address add 198.51.100.2/30 dev cor0 || return 1
     ip -n "$NS_CORE" link set cor0 up
     ip -n "$NS_CORE" route add 100.64.0.0/16 via 198.51.100.1
+}
+
+# lab_tap NAME: makes the tap that the guest of client NAME takes, where it is not there yet.
+lab_tap() {
+    [ ! -e "$LAB_FOLDER/$1.tap" ] || return 0
+    ip -n "$NS_ACCESS" tuntap add dev "$1" mode tap vnet_hdr || return 1
+    ip -n "$NS_ACCESS" link set "$1" master br0
+    ip -n "$NS_ACCESS" link set "$1" mtu 1600 up
+    : > "$LAB_FOLDER/$1.tap"
 }
 
 # lab_client NAME USER PASSWORD [pppd option...]: starts a subscriber, with tests/uml/client.sh's variables from the
@@ -85,12 +101,7 @@ lab_client() {
     shift
     mkdir -p "$LAB_FOLDER/$name"
     rm -f "$LAB_FOLDER/$name"/*
-    if [ ! -e "$LAB_FOLDER/$name.tap" ]; then
-        ip -n "$NS_ACCESS" tuntap add dev "$name" mode tap vnet_hdr || return 1
-        ip -n "$NS_ACCESS" link set "$name" master br0
-        ip -n "$NS_ACCESS" link set "$name" mtu 1600 up
-        : > "$LAB_FOLDER/$name.tap"
-    fi
+    lab_tap "$name" || return 1
     OUT=$LAB_FOLDER/$name UML_PIDFILE=$LAB_FOLDER/$name.pid setsid ip netns exec "$NS_ACCESS" \
         "$LAB_UML/client.sh" "$name" "$@" > "$LAB_FOLDER/$name.log" 2>&1 < /dev/null &
     LAB_CLIENT=$!

@@ -10,6 +10,8 @@ finish() {
     if [ "$code" != 0 ] && [ -s "$LAB_FOLDER/bngd.log" ]; then
         echo "    the last words of bngd:"
         tail -n 40 "$LAB_FOLDER/bngd.log"
+        echo "    what it dropped and punted:"
+        "${LAB_BNGCTL[@]}" --json show drops | jq -c '.drops[] | select(.packets > 0) | [.reason, .packets]'
     fi
     [ -z "${E2E_KEEP:-}" ] || cp -r "$LAB_FOLDER" "$E2E_KEEP"
     lab_end

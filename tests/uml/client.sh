@@ -10,7 +10,7 @@
 #   ROUTES='a/b c'   networks to reach by the session, beside the targets
 #   DF_PING=1        ping with a full-sized packet and DF as well
 #   VLAN=100         a tag; VLAN=100.200: outer and inner; VPROTO=802.1Q or 802.1ad: the outer one's protocol
-#   PRIORITY=N       with VLAN=0: a priority tag with this PCP
+#   PRIORITY=N       a priority tag (VID 0) with this PCP on everything that is sent
 #   MTU=1500         of the guest's Ethernet interface; 1508 makes pppd ask for PPP-Max-Payload 1500 (RFC 4638)
 #   MAC=02:...       the guest's MAC address (default: random)
 #   WAIT=20          seconds to wait for IPCP
@@ -24,8 +24,11 @@ here=$(dirname "$(readlink -f "$0")")
 tap=$1 user=$2 password=$3
 shift 3
 random_mac() { printf '02:55:%02x:%02x:%02x:%02x' $((RANDOM % 256)) $((RANDOM % 256)) $((RANDOM % 256)) $((RANDOM % 256)); }
+# The guest's driver takes its MTU from here and allows no more than 1500 to be set later. Under tags there is room.
+mtu=1600
+if [ -z "${VLAN:-}" ] && [ "${MTU:-1500}" -gt 1500 ]; then mtu=$MTU; fi
 exec "$here/boot.sh" -m 128M -t "${LIMIT:-120}" ${OUT:+-o "$OUT"} \
-    -n "transport=tap,ifname=$tap,depth=128,gro=0,mtu=1600,mac=${MAC:-$(random_mac)}" \
+    -n "transport=tap,ifname=$tap,depth=128,gro=0,mtu=$mtu,mac=${MAC:-$(random_mac)}" \
     -e C_USER="$user" -e C_PASSWORD="$password" -e C_TARGETS="${TARGETS:-}" -e C_COUNT="${COUNT:-5}" \
     -e C_ROUTES="${ROUTES:-}" -e C_DF_PING="${DF_PING:-}" -e C_MTU="${MTU:-1500}" -e C_VLAN="${VLAN:-}" \
     -e C_VPROTO="${VPROTO:-802.1Q}" -e C_PRIORITY="${PRIORITY:-}" -e C_WAIT="${WAIT:-20}" -e C_HOLD="${HOLD:-}" \

@@ -8,9 +8,9 @@ LAB_STARTED+=("$!")
 capture down "$NS_ACCESS" acc0 -Q in
 capture up "$NS_CORE" cor0 -Q in
 # shellcheck disable=SC2016
-TARGETS=$HOST LIMIT=180 POST='iperf3 -c '"$HOST"' -n 12M -P 4 -t 40 > /run/up.txt 2>&1 &&
+TARGETS=$HOST LIMIT=180 POST='iperf3 -c '"$HOST"' -n 12M -P 4 > /run/up.txt 2>&1 &&
     iperf3 -c '"$HOST"' -n 12M -P 4 -R > /run/down.txt 2>&1; code=$?
-    grep -h -E "sender|receiver|error" /run/up.txt /run/down.txt | grep -E "SUM|error"; exit $code' \
+    grep -h -E "sender|receiver|error" /run/*.txt | grep -E "SUM|error"; exit $code' \
     connect cli0 "$USER1" "$PASSWORD1"
 grep -E 'SUM.*receiver' "$(client_log cli0)" | while read -r line; do note "$line"; done
 hang_up cli0 "$LAB_CLIENT"

@@ -12,6 +12,7 @@ equal "different addresses" "$(sessions '[.sessions[].ipv4] | unique | length')"
 equal "different session ids" "$(sessions '[.sessions[].session_id] | unique | length')" 2
 for address in $(sessions '.sessions[].ipv4'); do ping_from "$NS_INET" 5 "$address"; done
 hang_up cli0 "$first"
+within 6 "the end of the first session" sessions_are 1
 equal "the user left" "$(sessions '.sessions[].user')" "$USER2"
 ping_from "$NS_INET" 5 "$(sessions '.sessions[0].ipv4')"
 hang_up cli1 "$second"

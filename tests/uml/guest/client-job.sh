@@ -3,22 +3,33 @@
 # options of pppd.
 load pppoe
 device=vec0
-ip link set vec0 mtu "$C_MTU" up || { echo "CLIENT: FAIL no vec0"; exit 3; }
+ip link set vec0 up || { echo "CLIENT: FAIL no vec0"; exit 3; }
 if [ -n "$C_VLAN" ]; then
     load 8021q
     read -ra tags <<< "${C_VLAN//./ }"
     for number in "${!tags[@]}"; do
         protocol=802.1Q
         [ $((number + 1)) = ${#tags[@]} ] || protocol=$C_VPROTO
-        options=()
-        [ -z "$C_PRIORITY" ] || options=(egress-qos-map "0:$C_PRIORITY" "1:$C_PRIORITY" "7:$C_PRIORITY")
-        if ! ip link add link "$device" name "tag$number" type vlan proto "$protocol" id "${tags[number]}" \
-            ${options[@]+"${options[@]}"} || ! ip link set "tag$number" up; then
+        if ! ip link add link "$device" name "tag$number" type vlan proto "$protocol" id "${tags[number]}" ||
+            ! ip link set "tag$number" up; then
             echo "CLIENT: FAIL no VLAN ${tags[number]}"
             exit 3
         fi
         device=tag$number
     done
+fi
+if [ -n "$C_PRIORITY" ]; then
+    # The way home routers do it: a priority tag on what is sent, and whatever comes is taken.
+    load sch_ingress cls_matchall act_vlan
+    if ! tc qdisc add dev vec0 clsact ||
+        ! tc filter add dev vec0 egress matchall action vlan push id 0 protocol 802.1Q priority "$C_PRIORITY"; then
+        echo "CLIENT: FAIL no priority tag"
+        exit 3
+    fi
+fi
+if [ "$(cat /sys/class/net/"$device"/mtu)" != "$C_MTU" ] && ! ip link set "$device" mtu "$C_MTU"; then
+    echo "CLIENT: FAIL no MTU of $C_MTU"
+    exit 3
 fi
 : > /etc/ppp/options
 cat > /etc/ppp/ip-up << 'END'
