@@ -112,10 +112,8 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
     let mut parts = Vec::with_capacity(count);
     for (number, share) in ports::share_queues(&dpdk.ports, count)?.into_iter().enumerate() {
         let (punt, punted) = punt_rings(config);
-        let (injected, inject) = frame_ring(
-            config.limits.inject_ring_bytes as usize,
-            config.limits.inject_ring_frames as usize,
-        );
+        let (injected, inject) =
+            frame_ring(config.limits.inject_ring_bytes as usize, config.limits.inject_ring_frames as usize);
         rings.push(WorkerRings { punt: punted, inject: injected });
         let read = Tables {
             sessions: Arc::clone(&tables.sessions),

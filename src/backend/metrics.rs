@@ -9,8 +9,8 @@ use bng_telemetry::Exposition;
 use super::{Observer, forwarding};
 
 pub(super) fn render(observer: &Observer) -> Result<String, BackendError> {
-    let (statistics, gauges, pools) =
-        observer.ask(|subscribers, _, _| (subscribers.statistics().clone(), subscribers.gauges(), subscribers.pools()))?;
+    let (statistics, gauges, pools) = observer
+        .ask(|subscribers, _, _| (subscribers.statistics().clone(), subscribers.gauges(), subscribers.pools()))?;
     let mut out = Exposition::new();
     out.gauge("bng_info", "Always 1; the labels say what runs.")
         .count(&[("version", env!("CARGO_PKG_VERSION")), ("node", &observer.names.node)], 1);
@@ -95,7 +95,8 @@ fn workers(out: &mut Exposition, observer: &Observer) {
     for (status, number) in each() {
         running.count(&[("worker", number)], status.running.get());
     }
-    let bursts = out.counter("bng_worker_bursts_total", "Bursts received, by the least number of frames of the bucket.");
+    let bursts =
+        out.counter("bng_worker_bursts_total", "Bursts received, by the least number of frames of the bucket.");
     for (status, number) in each() {
         for (floor, count) in bng_worker::WorkerStatus::BURST_FLOORS.iter().zip(&status.bursts) {
             bursts.count(&[("worker", number), ("frames", &floor.to_string())], count.get());
@@ -111,7 +112,8 @@ fn workers(out: &mut Exposition, observer: &Observer) {
 
 fn control(out: &mut Exposition, observer: &Observer) {
     let counters = &observer.control_counters;
-    let punted = out.counter("bng_control_punts_total", "Frames that the control core took from the workers, by class.");
+    let punted =
+        out.counter("bng_control_punts_total", "Frames that the control core took from the workers, by class.");
     for class in PuntClass::ALL {
         punted.count(&[("class", class.label())], counters.punted(class).get());
     }
@@ -148,7 +150,8 @@ fn ports(out: &mut Exposition, observer: &Observer) {
         let link = port.device.link().is_ok_and(|link| link.up);
         up.count(&[("port", &port.config.name)], u64::from(link));
     }
-    let missed = out.counter("bng_port_missed_packets_total", "Frames that the device dropped for want of a descriptor.");
+    let missed =
+        out.counter("bng_port_missed_packets_total", "Frames that the device dropped for want of a descriptor.");
     for port in &observer.ports {
         let stats = port.device.stats().unwrap_or_default();
         missed.count(&[("port", &port.config.name)], stats.rx_missed);

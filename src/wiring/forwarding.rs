@@ -1,5 +1,6 @@
 //! The tables that the workers read.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -87,9 +88,21 @@ pub fn port_table(config: &Config, macs: &[MacAddr]) -> PortTable {
             role: if port.is_access { PortRole::Access } else { PortRole::Core },
             mac: *mac,
             mtu: port.mtu,
+            // Which tag protocol identifiers a line must have is the access list's affair, and part of a session's key.
             tpids: TpidSet::ALL,
             vids,
         }
     });
-    PortTable::new(entries.collect())
+    let table = PortTable::new(entries.collect());
+    // ICMP errors come from the first core interface where a session has no gateway of its own.
+    let addresses = || config.interfaces.iter().flat_map(|interface| &interface.addresses).map(|own| own.address);
+    table.router().set_ipv4(addresses().find_map(|address| match address {
+        IpAddr::V4(v4) => Some(v4),
+        IpAddr::V6(_) => None,
+    }));
+    table.router().set_ipv6(addresses().find_map(|address| match address {
+        IpAddr::V6(v6) if !v6.is_unicast_link_local() => Some(v6),
+        _ => None,
+    }));
+    table
 }

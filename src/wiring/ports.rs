@@ -112,7 +112,10 @@ pub fn share_queues(ports: &[Arc<Port>], workers: usize) -> anyhow::Result<Vec<V
         let mut tx = tx.into_iter();
         for (share, rx) in shares.iter_mut().zip(of_worker) {
             let tx = tx.next().with_context(|| {
-                format!("port {} has {have} transmit queues for {workers} workers: each worker needs its own", port.name())
+                format!(
+                    "port {} has {have} transmit queues for {workers} workers: each worker needs its own",
+                    port.name()
+                )
             })?;
             share.push((rx, tx));
         }

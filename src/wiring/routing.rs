@@ -3,9 +3,7 @@
 use anyhow::Context as _;
 use bng_config::Config;
 use bng_control::CoreInterface;
-use bng_routing::{
-    InterfaceAddress, InterfaceConfig, PoolRoute, Prefix, RoutingConfig, StaticRoute, Twin, TwinConfig,
-};
+use bng_routing::{InterfaceAddress, InterfaceConfig, PoolRoute, Prefix, RoutingConfig, StaticRoute, Twin, TwinConfig};
 use bng_wire::ether::ethertype;
 use bng_wire::{MacAddr, PortIndex, VlanTag, VrfId};
 

@@ -1,9 +1,9 @@
 //! From the configuration to the subscribers' settings.
 
 use bng_config as config;
+use bng_discovery::{AccessPort, AccessRule, ProfileIndex, ServiceProfile, VidRange, VlanMatch};
 use bng_pool::{Ipv4PoolConfig, Ipv4Range, Prefix, PrefixPoolConfig};
 use bng_ppp::{AuthMethod, PppConfig};
-use bng_discovery::{AccessPort, AccessRule, ProfileIndex, ServiceProfile, VidRange, VlanMatch};
 use bng_subscriber::{
     AaaMethod, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile, Profile, SubscriberConfig,
 };
@@ -37,11 +37,7 @@ pub fn max_payload_by_tags(port: &config::Port, frame_octets_max: usize) -> [u16
 ///
 /// # Errors
 /// A pool that [`bng_pool`] refuses, which the configuration's own checks should have found.
-pub fn settings(
-    config: &config::Config,
-    ports: &[OpenPort],
-    cookie_key: [u8; 32],
-) -> anyhow::Result<SubscriberConfig> {
+pub fn settings(config: &config::Config, ports: &[OpenPort], cookie_key: [u8; 32]) -> anyhow::Result<SubscriberConfig> {
     let access_ports = config.ports.iter().zip(ports).zip(0u8..).filter(|((port, _), _)| port.is_access);
     Ok(SubscriberConfig {
         ports: access_ports
@@ -110,6 +106,7 @@ fn profile(from: &config::Profile) -> Profile {
             auth: from.ppp.auth.iter().copied().map(method).collect(),
             name: from.pppoe.ac_name.clone(),
             restart_interval: from.ppp.restart_interval,
+            first_request_delay: from.ppp.first_request_delay,
             max_configure: from.ppp.configure_max,
             max_terminate: from.ppp.terminate_max,
             max_failure: from.ppp.failure_max,
@@ -144,10 +141,12 @@ const fn method(from: config::AuthMethod) -> AuthMethod {
 fn pools(config: &config::Config) -> anyhow::Result<Vec<Pool>> {
     let mut pools = Vec::with_capacity(config.ipv4_pools.len() + config.ipv6_pools.len());
     for from in &config.ipv4_pools {
-        let exclude = from.reserved.iter().map(|(first, last)| Ipv4Range::new(*first, *last)).collect::<Result<_, _>>()?;
+        let exclude =
+            from.reserved.iter().map(|(first, last)| Ipv4Range::new(*first, *last)).collect::<Result<_, _>>()?;
         let range = Ipv4Range::new(from.prefix.address(), from.prefix.last())?;
         // First, last and gateway addresses are among the reserved ones already.
-        let kind = PoolKind::Ipv4(Ipv4PoolConfig { range, gateway: None, use_ends: true, exclude, reserved: Vec::new() });
+        let kind =
+            PoolKind::Ipv4(Ipv4PoolConfig { range, gateway: None, use_ends: true, exclude, reserved: Vec::new() });
         pools.push(Pool { name: from.name.clone(), vrf: VrfId(0), kind });
     }
     for from in &config.ipv6_pools {

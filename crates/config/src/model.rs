@@ -273,6 +273,8 @@ pub struct Ppp {
     pub echo_misses: u8,
     /// RFC 1661's Restart timer.
     pub restart_interval: Duration,
+    /// How long the first LCP Configure-Request waits for the client to speak first.
+    pub first_request_delay: Duration,
     /// RFC 1661's Max-Configure: Configure-Requests sent without an answer before giving up.
     pub configure_max: u8,
     /// RFC 1661's Max-Terminate.

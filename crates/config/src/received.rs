@@ -207,6 +207,9 @@ section! {
         with echo_misses: Int<1, 20> = "3",
         /// RFC 1661's Restart timer.
         with restart_interval: Time<200, 30_000> = "3s",
+        /// How long the first LCP Configure-Request waits for the client to speak first; 0 sends it right behind the
+        /// PADS, before many a client listens.
+        with first_request_delay: Time<0, 5_000> = "200ms",
         /// RFC 1661's Max-Configure: Configure-Requests without an answer before giving up.
         with configure_max: Int<1, 50> = "10",
         /// RFC 1661's Max-Terminate.

@@ -186,7 +186,7 @@ impl ControlCore {
         }
         self.execute(now);
         done += self.host.routing_events(now, &mut self.injector, &self.counters);
-        done += self.host.from_twins(&mut self.injector, &self.counters);
+        done += self.host.take_from_twins(&mut self.injector, &self.counters);
         done
     }
 
@@ -227,13 +227,7 @@ impl ControlCore {
 
     fn execute(&mut self, now: Instant) {
         if !self.actions.is_empty() {
-            self.executor.run(
-                now,
-                &mut self.subscribers,
-                &mut self.actions,
-                &mut self.injector,
-                &self.counters,
-            );
+            self.executor.run(now, &mut self.subscribers, &mut self.actions, &mut self.injector, &self.counters);
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bng_session::{PoolMaps, SessionIndex, SessionTotals, SessionWriter};
-use bng_subscriber::{Action, AuthFailure, AaaVerdict, Input, PoolIndex, SubscriberKey, Subscribers};
+use bng_subscriber::{AaaVerdict, Action, AuthFailure, Input, PoolIndex, SubscriberKey, Subscribers};
 use hashbrown::HashMap;
 use tracing::error;
 

@@ -96,14 +96,14 @@ impl Host {
         }
         // What a subscriber sends to the router's own addresses carries PPPoE and finds no interface on its port: the
         // management plane cannot be reached from the access side.
-        if self.to_twin(port, frame) {
+        if self.hand_to_twin(port, frame) {
             counters.host_in.add(1);
         } else {
             counters.host_refused.add(1);
         }
     }
 
-    fn to_twin(&mut self, port: PortIndex, frame: &[u8]) -> bool {
+    fn hand_to_twin(&mut self, port: PortIndex, frame: &[u8]) -> bool {
         let Ok(ether) = Ether::parse(frame, TpidSet::ALL) else { return false };
         let vid = ether.vlans.outer_vid();
         let vlan = (vid != 0).then_some(vid);
@@ -156,7 +156,12 @@ impl Host {
     }
 
     /// Hears the routing thread and lets go of what waited. Returns how much there was to do.
-    pub(crate) fn routing_events(&mut self, now: Instant, injector: &mut Injector, counters: &ControlCounters) -> usize {
+    pub(crate) fn routing_events(
+        &mut self,
+        now: Instant,
+        injector: &mut Injector,
+        counters: &ControlCounters,
+    ) -> usize {
         let mut done = 0;
         let dropped = self.held.dropped();
         while let Ok(event) = self.events.try_recv() {
@@ -180,7 +185,7 @@ impl Host {
     }
 
     /// Sends what the kernel has to send. Returns how many frames that were.
-    pub(crate) fn from_twins(&mut self, injector: &mut Injector, counters: &ControlCounters) -> usize {
+    pub(crate) fn take_from_twins(&mut self, injector: &mut Injector, counters: &ControlCounters) -> usize {
         let mut done = 0;
         for interface in &self.interfaces {
             // Room for a tag in front.

@@ -15,9 +15,9 @@ mod inject;
 mod log;
 
 pub use crate::core::{ControlConfig, ControlCore, ControlError, CoreParts};
+pub use crate::log::printable;
 pub use counters::ControlCounters;
 pub use executor::PoolBinding;
-pub use crate::log::printable;
 pub use handle::{CallError, ControlHandle, control_channel};
 pub use host::CoreInterface;
 pub use inject::{PuntRings, WorkerRings};

@@ -33,7 +33,7 @@ pub(crate) fn write(event: &SessionEvent, port: &str) {
     match &event.what {
         EventKind::Created => line!(debug, "session created"),
         EventKind::LinkUp { peer_mru } => line!(debug, "link up", peer_mru),
-        EventKind::LinkDown => line!(info, "link renegotiates"),
+        EventKind::LinkDown => line!(debug, "link down"),
         EventKind::Authenticated => line!(debug, "authenticated"),
         EventKind::AuthFailed { failure } => line!(warn, "login refused", reason = failure.label()),
         EventKind::Ipv4Up { address } => line!(info, "session up", ipv4 = %address),

@@ -43,6 +43,9 @@ pub struct PppConfig {
     /// Restart timer (RFC 1661 section 4.6): between two Configure-Requests, Terminate-Requests or Challenges.
     /// Default 3 s.
     pub restart_interval: Duration,
+    /// How long the first LCP Configure-Request waits for the client to speak first; zero sends it at once. A client
+    /// opens its session only when it has read the PADS. Default zero; 200 ms suits clients of all kinds.
+    pub first_request_delay: Duration,
     /// How often a Configure-Request or a Challenge is sent without an answer. 1 to 255. Default 10.
     pub max_configure: u8,
     /// How often a Terminate-Request is sent without an answer. 1 to 255. Default 2.
@@ -78,6 +81,7 @@ impl Default for PppConfig {
             auth: vec![AuthMethod::ChapMd5, AuthMethod::Pap],
             name: String::from("bng"),
             restart_interval: Duration::from_secs(3),
+            first_request_delay: Duration::ZERO,
             max_configure: 10,
             max_terminate: 2,
             max_failure: 5,

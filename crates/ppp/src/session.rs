@@ -96,8 +96,10 @@ impl Ppp {
         }
     }
 
-    /// The PPPoE session exists: LCP sends its first Configure-Request. To be called once, and the actions carried
-    /// out after the PADS has been sent; further calls do nothing.
+    /// The PPPoE session exists. LCP sends its first Configure-Request after [`PppConfig::first_request_delay`], or as
+    /// soon as the client sends anything of LCP: one that left right behind the PADS would find many a client not
+    /// listening yet, and cost it a whole restart interval. To be called once, and the actions carried out after the
+    /// PADS has been sent; further calls do nothing.
     pub fn start(&mut self, now: Instant, out: &mut Vec<Action>) {
         if self.ended || self.lcp_automaton.state != State::Initial {
             return;
@@ -106,6 +108,17 @@ impl Ppp {
         self.phase_ends_at = now.checked_add(self.config.establish_timeout);
         self.await_service(now);
         self.run(Layer::Lcp, Event::Open, Trigger::NONE, now, out);
+        if self.config.first_request_delay.is_zero() {
+            self.lower_layer_up(now, out);
+        } else {
+            // The restart timer does not run in Starting (RFC 1661 section 4.4); its place holds the time of Up.
+            self.lcp_automaton.restart_at = now.checked_add(self.config.first_request_delay);
+        }
+    }
+
+    /// The client can be talked to.
+    fn lower_layer_up(&mut self, now: Instant, out: &mut Vec<Action>) {
+        self.lcp_automaton.restart_at = None;
         self.run(Layer::Lcp, Event::Up, Trigger::NONE, now, out);
     }
 
@@ -123,6 +136,9 @@ impl Ppp {
     ) -> Result<(), Discard> {
         if self.ended {
             return Err(Discard::Ended);
+        }
+        if protocol == protocol::LCP && self.lcp_automaton.state == State::Starting {
+            self.lower_layer_up(now, out);
         }
         let handled = match protocol {
             protocol::LCP => self.control_packet(Layer::Lcp, payload, now, out),
@@ -183,6 +199,9 @@ impl Ppp {
     /// The time has come; harmless if it has not.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Action>) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if !self.ended && self.lcp_automaton.state == State::Starting && due(self.lcp_automaton.restart_at) {
+            self.lower_layer_up(now, out);
+        }
         for layer in [Layer::Lcp, Layer::Ipcp, Layer::Ipv6cp] {
             if !self.ended && due(self.automaton(layer).restart_at) {
                 let retry = self.automaton(layer).restarts_left > 0;

@@ -115,6 +115,7 @@ fn ppp(section: &PppSection, pppoe: &Pppoe, out: &mut Sources) -> Ppp {
         echo_interval: section.echo_interval.0,
         echo_misses: section.echo_misses.to(),
         restart_interval: section.restart_interval.0,
+        first_request_delay: section.first_request_delay.0,
         configure_max: section.configure_max.to(),
         terminate_max: section.terminate_max.to(),
         failure_max: section.failure_max.to(),

@@ -182,6 +182,32 @@ fn p42a_the_request_is_repeated_after_3_s_with_the_same_identifier() {
 }
 
 #[test]
+fn p42_the_first_request_waits_until_the_client_listens() {
+    let config = || PppConfig { first_request_delay: Duration::from_millis(200), ..PppConfig::default() };
+    // The client speaks first: its request is answered at once, behind our own.
+    let mut link = Link::new(config());
+    assert_eq!(link.start(), []);
+    let actions = link.lcp(CLIENT_LCP);
+    let sent: Vec<u8> = sends(&actions, LCP).iter().map(|packet| packet[0]).collect();
+    assert_eq!(sent, [1, 2], "Configure-Request, Configure-Ack");
+    assert_eq!(link.pass(Duration::from_millis(2999)), []);
+    assert_eq!(sends(&link.pass(Duration::from_millis(1)), LCP).len(), 1);
+    // The client waits: the request comes by itself, once, and is repeated as ever.
+    let mut link = Link::new(config());
+    assert_eq!(link.start(), []);
+    assert_eq!(link.pass(Duration::from_millis(199)), []);
+    let first = only_send(&link.pass(Duration::from_millis(1)), LCP);
+    assert_eq!(link.pass(Duration::from_millis(2999)), []);
+    assert_eq!(only_send(&link.pass(Duration::from_millis(1)), LCP), first);
+    // Closed while it waits, nothing was ever sent and nothing is left to wait for.
+    let mut link = Link::new(config());
+    link.start();
+    link.ppp.close(link.now, EndCause::AdminReset, &mut Vec::new());
+    assert!(link.ppp.is_ended());
+    assert_eq!(link.ppp.poll_timeout(), None);
+}
+
+#[test]
 fn p42b_ten_requests_without_an_answer_end_the_link() {
     let (mut link, _) = started(PppConfig::default());
     let actions = link.pass(Duration::from_millis(29_999));
