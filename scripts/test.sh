@@ -1,6 +1,6 @@
 #!/bin/bash
 # Everything that must pass: format, lints, unit and property tests, the documentation, the models of the concurrency
-# floor, a bounded run of every fuzz target, the scripts' own lint and the end-to-end cases. Run as root: tests make
+# floor, a bounded run of every fuzz target, the scripts' own lint, the page of field cases and the end-to-end cases. Run as root: tests make
 # network namespaces and taps, and nothing is skipped where that is not possible; it fails.
 #
 #   scripts/test.sh             all of it
@@ -116,6 +116,7 @@ step_scripts() {
     need_packages shellcheck
     check "shellcheck" shellcheck .ci/run scripts/*.sh scripts/lib/*.sh tests/uml/*.sh tests/uml/guest/*.sh \
         tests/e2e/*.sh tests/e2e/cases/*.sh
+    check "the page of field cases is up to date, and each case that is built has a test" scripts/field-cases.sh --check
 }
 
 step_e2e() {
