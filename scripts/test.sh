@@ -1,7 +1,7 @@
 #!/bin/bash
 # Everything that must pass: format, lints, unit and property tests, the documentation, the models of the concurrency
-# floor, a bounded run of every fuzz target, the scripts' own lint, the page of field cases and the end-to-end cases. Run as root: tests make
-# network namespaces and taps, and nothing is skipped where that is not possible; it fails.
+# floor, a bounded run of every fuzz target, the scripts' own lint, the page of field cases and the end-to-end cases.
+# Run as root: tests make network namespaces and taps, and nothing is skipped where that is not possible; it fails.
 #
 #   scripts/test.sh             all of it
 #   scripts/test.sh STEP...     only these: format lint unit doc models fuzz scripts e2e
@@ -17,7 +17,7 @@ for step; do
     case " ${ALL[*]} " in
         *" $step "*) ;;
         *)
-            sed -n '2,10p' "$0"
+            sed -n '2,11p' "$0"
             exit 2
             ;;
     esac
