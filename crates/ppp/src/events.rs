@@ -20,7 +20,7 @@ pub enum Action {
     /// LCP is Opened. May come again after [`Action::LinkDown`].
     LinkUp {
         /// The largest information field that the client takes, in octets: the downstream limit. A client that
-        /// names none counts as 1492 (RFC 2516 section 7).
+        /// names none counts as 1492 (RFC 2516 section 7), or as up to 1500 where RFC 4638 raised the cap.
         peer_mru: u16,
         /// The MRU that was asked for or its default: the upstream limit in octets.
         local_mru: u16,

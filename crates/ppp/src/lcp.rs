@@ -11,6 +11,10 @@ use bng_wire::ppp::{Options, Packet, PacketBuilder, RawOption, code, protocol};
 /// The MRU where RFC 4638 has not raised it (RFC 2516 section 7).
 pub(crate) const MRU_PPPOE: u16 = 1492;
 
+/// The MRU of a client that names none (RFC 1661 section 6.1), where the cap is not lower: it is 1492 unless both sides
+/// have agreed on PPP-Max-Payload (RFC 2516 section 7, RFC 4638).
+const MRU_DEFAULT: u16 = 1500;
+
 /// The smallest MRU that is agreed to, in octets. RFC 1661 names none; below this the control protocols' own packets
 /// would have to be cut.
 pub(crate) const MRU_MIN: u16 = 128;
@@ -57,7 +61,7 @@ impl Lcp {
             seed,
             mru_max,
             mru: mru_max.min(MRU_PPPOE),
-            peer_mru: mru_max.min(MRU_PPPOE),
+            peer_mru: mru_max.min(MRU_DEFAULT),
             ask_mru: true,
             ask_magic: true,
             magic: 0,
@@ -85,7 +89,7 @@ impl Lcp {
         self.magic = derive_u32(self.seed, Purpose::Magic, u32::from(self.magics));
     }
 
-    /// The client's MRU, 1492 where it named none.
+    /// The client's MRU; where it named none the default, 1492 or what PPP-Max-Payload allows up to 1500.
     pub(crate) const fn peer_mru(&self) -> u16 {
         self.peer_mru
     }
@@ -173,7 +177,7 @@ impl Lcp {
 
     /// Takes over the options of a request that is being acknowledged.
     pub(crate) fn acknowledge(&mut self, options: Options<'_>) {
-        self.peer_mru = self.mru_max.min(MRU_PPPOE);
+        self.peer_mru = self.mru_max.min(MRU_DEFAULT);
         for raw in options {
             if let Ok(LcpOption::Mru(mru)) = LcpOption::parse(raw) {
                 self.peer_mru = mru;

@@ -245,7 +245,7 @@ impl Ppp {
         self.ended
     }
 
-    /// The client's MRU in octets: what it named last, 1492 where it named none.
+    /// The client's MRU in octets: what it named last; where it named none, 1492, or up to 1500 under RFC 4638.
     #[must_use]
     pub fn peer_mru(&self) -> u16 {
         self.lcp.peer_mru()
@@ -458,11 +458,23 @@ impl Ppp {
         automaton.outstanding = false;
         automaton.new_id = true;
         automaton.naks_received = automaton.naks_received.saturating_add(1);
+        // Each Nak starts the Restart counter again (section 4.1, RCN), so a client that never agrees would have a new
+        // request at wire speed; section 4.5 leaves ending such a loop to us.
+        let hopeless = automaton.naks_received > self.config.max_failure.saturating_mul(2);
         match effect {
+            Effect::AskAgain if hopeless => self.give_up(layer, now, out),
             Effect::AskAgain => self.run(layer, Event::ConfigureNak, Trigger::NONE, now, out),
             Effect::AuthRefused => self.close(now, EndCause::AuthRefused, out),
         }
         Ok(())
+    }
+
+    /// The client has refused too often: the link ends, or the network protocol does and leaves the link alone.
+    fn give_up(&mut self, layer: Layer, now: Instant, out: &mut Vec<Action>) {
+        match layer {
+            Layer::Lcp => self.close(now, EndCause::NotConverging, out),
+            Layer::Ipcp | Layer::Ipv6cp => self.run(layer, Event::Close, Trigger::NONE, now, out),
+        }
     }
 
     fn code_reject(

@@ -478,3 +478,27 @@ fn p42c_a_line_with_3_3_s_of_delay_still_converges() {
     assert!(result.opened, "{result:?}");
     assert!(result.time < Duration::from_secs(90), "{result:?}");
 }
+
+#[test]
+fn p16_a_client_that_names_no_mru_has_the_default_where_max_payload_allows_it() {
+    for (mru_max, mru) in [(1500, 1500), (1508, 1500), (1496, 1496), (1492, 1492), (1400, 1400)] {
+        let mut link = Link::with(with_auth(AuthMethod::Pap), mru_max, 7);
+        let ours = only_send(&link.start(), LCP);
+        link.put(LCP, &ack_of(&ours)).unwrap();
+        let actions = link.lcp("01 01 00 0a 05 06 a1 b2 c3 d4");
+        assert!(matches!(actions[1], Action::LinkUp { peer_mru, .. } if peer_mru == mru), "{mru_max}: {actions:?}");
+    }
+}
+
+#[test]
+fn a_client_that_naks_at_wire_speed_is_given_up_after_twice_max_failure() {
+    let (mut link, mut request) = started(PppConfig::default());
+    for _ in 0..10 {
+        let actions = link.put(LCP, &answer_to(&request, 3, &hex("01 04 05 dc"))).unwrap();
+        request = only_send(&actions, LCP);
+        assert_eq!(request[0], 1);
+    }
+    let actions = link.put(LCP, &answer_to(&request, 3, &hex("01 04 05 dc"))).unwrap();
+    assert_eq!(only_send(&actions, LCP)[0], 5);
+    assert_eq!(link.pass(Duration::from_secs(6)).last(), Some(&Action::Ended(EndCause::NotConverging)));
+}

@@ -282,3 +282,15 @@ fn network_data_that_comes_up_is_discarded() {
     assert_eq!(link.put(0x0021, &[0x45]), Err(Discard::WrongPhase));
     assert_eq!(link.put(0x0057, &[0x60]), Err(Discard::WrongPhase));
 }
+
+#[test]
+fn a_client_that_naks_ipcp_at_wire_speed_loses_ipcp_alone() {
+    let (mut link, actions) = Link::to_network(config());
+    let mut ours = only_send(&actions, IPCP);
+    for _ in 0..10 {
+        ours = only_send(&link.put(IPCP, &answer_to(&ours, 3, &hex("03 06 c6 33 64 01"))).unwrap(), IPCP);
+    }
+    let actions = link.put(IPCP, &answer_to(&ours, 3, &hex("03 06 c6 33 64 01"))).unwrap();
+    assert_eq!(only_send(&actions, IPCP)[0], 5);
+    assert_eq!(link.ppp.states()[..2], [State::Opened, State::Closing]);
+}
