@@ -10,7 +10,7 @@ equal "the MRU listed" "$(sessions '.sessions[0].mru')" 1500
 ping_from "$NS_INET" 5 "$(sessions '.sessions[0].ipv4')" -s 1472 -M 'do'
 hang_up cli0 "$LAB_CLIENT"
 within 6 "the session's end" sessions_are 0
-connect cli0 "$USER1" "$PASSWORD1"
+TARGETS=$HOST connect cli0 "$USER1" "$PASSWORD1"
 holds "$(client_log cli0)" 'UP in .* mtu=1492' "the client's MTU"
 equal "the MRU listed" "$(sessions '.sessions[0].mru')" 1492
 # The sender of a packet that is too long for this one is told.
