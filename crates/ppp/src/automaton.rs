@@ -265,8 +265,13 @@ pub(crate) struct Automaton {
     pub(crate) state: State,
     /// Restart counter: how many transmissions are left.
     pub(crate) restarts_left: u8,
-    /// Configure-Naks sent since the last Configure-Ack (Max-Failure, section 4.6).
+    /// Configure-Naks sent since the last Configure-Ack (Max-Failure, section 4.6), those aside that answer a
+    /// repetition: a request with an identifier that has been Nak'd before only says that the Nak was lost, not that
+    /// the client disagrees (section 5.1).
     pub(crate) naks_sent: u8,
+    /// Configure-Naks sent in a row for one identifier.
+    nak_repeats: u8,
+    nak_id: u8,
     /// Configure-Naks and Rejects received since the last Configure-Ack.
     pub(crate) naks_received: u8,
     /// Identifier of the Configure-Request sent last.
@@ -299,6 +304,8 @@ impl Automaton {
             state: State::Initial,
             restarts_left: 0,
             naks_sent: 0,
+            nak_repeats: 0,
+            nak_id: 0,
             naks_received: 0,
             request_id: last_id,
             outstanding: false,
@@ -306,6 +313,34 @@ impl Automaton {
             last_id,
             restart_at: None,
             acked: None,
+        }
+    }
+
+    /// A Configure-Nak for this identifier goes out.
+    pub(crate) fn count_nak(&mut self, id: u8) {
+        if self.nak_repeats > 0 && self.nak_id == id {
+            self.nak_repeats = self.nak_repeats.saturating_add(1);
+        } else {
+            self.nak_id = id;
+            self.nak_repeats = 1;
+            self.naks_sent = self.naks_sent.saturating_add(1);
+        }
+    }
+
+    /// The client has got what it asked for, or a negotiation begins.
+    pub(crate) const fn forget_naks(&mut self) {
+        self.naks_sent = 0;
+        self.nak_repeats = 0;
+    }
+
+    /// Whether enough has been Nak'd for a request with this identifier to be rejected instead (section 4.6). A
+    /// repetition gets the answer that it got before, up to Max-Configure times, where a client that repeats for want
+    /// of an answer stops: one that never changes its identifier, against section 5.1, is rejected as well.
+    pub(crate) const fn naks_exhausted(&self, id: u8, max_failure: u8, max_configure: u8) -> bool {
+        if self.nak_repeats > 0 && self.nak_id == id {
+            self.nak_repeats >= max_configure
+        } else {
+            self.naks_sent >= max_failure
         }
     }
 

@@ -364,7 +364,8 @@ impl Ppp {
             self.send_configure_ack(layer, packet, out);
             return Ok(());
         }
-        let naks_exhausted = self.automaton(layer).naks_sent >= self.config.max_failure;
+        let PppConfig { max_failure, max_configure, .. } = *self.config;
+        let naks_exhausted = self.automaton(layer).naks_exhausted(packet.id, max_failure, max_configure);
         let answer = match layer {
             Layer::Lcp => self.lcp.judge(packet, options, naks_exhausted),
             Layer::Ipcp => self.ipcp.as_ref().map_or(Answer::Ack, |ipcp| ipcp.judge(packet, options, naks_exhausted)),

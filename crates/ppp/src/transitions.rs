@@ -215,7 +215,7 @@ impl Ppp {
                 Layer::Ipv6cp => self.ipv6cp.iter_mut().for_each(|ipv6cp| ipv6cp.reset()),
             }
             let automaton = self.automaton_mut(layer);
-            automaton.naks_sent = 0;
+            automaton.forget_naks();
             automaton.naks_received = 0;
             automaton.new_id = true;
             automaton.acked = None;
@@ -268,7 +268,7 @@ impl Ppp {
         }
         let window = self.config.restart_interval.saturating_mul(REPETITION_INTERVALS);
         let automaton = self.automaton_mut(layer);
-        automaton.naks_sent = 0;
+        automaton.forget_naks();
         automaton.acked =
             now.checked_add(window).map(|until| Acked { id: packet.id, digest: digest(packet.data), until });
         self.send_configure_ack(layer, packet, out);
@@ -284,8 +284,9 @@ impl Ppp {
     fn send_refusal(&mut self, layer: Layer, trigger: &Trigger<'_>, out: &mut Vec<Action>) {
         let payload = match &trigger.answer {
             Some(Answer::Nak(packet)) => {
-                let automaton = self.automaton_mut(layer);
-                automaton.naks_sent = automaton.naks_sent.saturating_add(1);
+                if let Some(request) = trigger.packet {
+                    self.automaton_mut(layer).count_nak(request.id);
+                }
                 packet.clone()
             }
             Some(Answer::Reject(packet)) => packet.clone(),

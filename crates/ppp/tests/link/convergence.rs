@@ -494,6 +494,15 @@ proptest! {
     }
 }
 
+#[test]
+fn repetitions_of_a_request_whose_naks_were_lost_do_not_cost_the_client_its_address() {
+    // On this line the client's first IPCP request was repeated so often that its address was rejected in the end.
+    let bad_for = Duration::from_secs(33);
+    let seed = 6_245_114_727_232_417_139;
+    let result = run(&Scenario { seed, bad_for, loss: 74, repetition: 7, client_mru: 1400, ..Scenario::calm() });
+    assert!(result.opened, "{result:?}");
+}
+
 /// Without this, the property above could hold because every link is given up.
 #[test]
 fn most_links_survive_a_bad_line() {

@@ -330,13 +330,21 @@ fn a_looped_line_ends_within_a_few_rounds() {
 #[test]
 fn after_max_failure_naks_the_option_is_rejected() {
     let (mut link, _) = started(PppConfig::default());
-    for _ in 0..5 {
-        assert_eq!(link.lcp("01 01 00 08 01 04 05 dc"), [send(LCP, "03 01 00 08 01 04 05 d4")]);
+    let ask = |link: &mut Link, id: u8| link.put(LCP, &packet(1, id, &hex("01 04 05 dc"))).unwrap();
+    let answer = |code: u8, id: u8, mru: &str| {
+        [Action::Send { protocol: LCP, payload: packet(code, id, &hex(&format!("01 04 {mru}"))) }]
+    };
+    // A repetition says that the Nak was lost, and does not count.
+    for id in [1, 1, 1, 2, 3, 3, 3, 4, 5, 5] {
+        assert_eq!(ask(&mut link, id), answer(3, id, "05 d4"));
     }
-    assert_eq!(link.lcp("01 01 00 08 01 04 05 dc"), [send(LCP, "04 01 00 08 01 04 05 dc")]);
-    assert_eq!(link.lcp("01 02 00 04"), [send(LCP, "02 02 00 04")]);
-    // An Ack between them starts the count again.
-    assert_eq!(link.lcp("01 03 00 08 01 04 05 dc"), [send(LCP, "03 03 00 08 01 04 05 d4")]);
+    assert_eq!(ask(&mut link, 6), answer(4, 6, "05 dc"));
+    assert_eq!(link.lcp("01 07 00 04"), [send(LCP, "02 07 00 04")]);
+    // An Ack between them starts the count again. A client that never changes its identifier is rejected as well.
+    for _ in 0..10 {
+        assert_eq!(ask(&mut link, 8), answer(3, 8, "05 d4"));
+    }
+    assert_eq!(ask(&mut link, 8), answer(4, 8, "05 dc"));
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn p05_bad_option_lengths_in_ipcp_and_ipv6cp() {
 fn zero_is_never_acknowledged_whatever_the_client_does() {
     let (mut link, _) = Link::to_network(config());
     for round in 0..20 {
-        let actions = link.ipcp("01 01 00 0a 03 06 00 00 00 00");
+        let actions = link.put(IPCP, &packet(1, round, &hex("03 06 00 00 00 00"))).unwrap();
         let answer = only_send(&actions, IPCP);
         assert_eq!(answer[0], if round < 5 { 3 } else { 4 }, "{round}");
         assert_eq!(actions.len(), 1);
@@ -108,19 +108,21 @@ fn zero_is_never_acknowledged_whatever_the_client_does() {
 #[test]
 fn a_client_without_an_address_option_is_told_its_address_and_then_taken_as_it_is() {
     let (mut link, _) = Link::to_network(config());
-    for _ in 0..5 {
-        assert_eq!(link.ipcp("01 01 00 04"), [send(IPCP, "03 01 00 0a 03 06 c0 00 02 0a")]);
+    for id in 1..=5 {
+        let nak = only_send(&link.put(IPCP, &packet(1, id, &[])).unwrap(), IPCP);
+        assert_eq!(nak, packet(3, id, &hex("03 06 c0 00 02 0a")));
     }
-    assert_eq!(link.ipcp("01 01 00 04"), [up4(), send(IPCP, "02 01 00 04")]);
+    assert_eq!(link.ipcp("01 06 00 04"), [up4(), send(IPCP, "02 06 00 04")]);
 }
 
 #[test]
 fn a_client_that_insists_on_its_own_address_does_not_get_it() {
     let (mut link, _) = Link::to_network(config());
-    for _ in 0..5 {
-        assert_eq!(link.ipcp("01 01 00 0a 03 06 c6 33 64 07"), [send(IPCP, "03 01 00 0a 03 06 c0 00 02 0a")]);
+    for id in 1..=5 {
+        let nak = only_send(&link.put(IPCP, &packet(1, id, &hex("03 06 c6 33 64 07"))).unwrap(), IPCP);
+        assert_eq!(nak, packet(3, id, &hex("03 06 c0 00 02 0a")));
     }
-    assert_eq!(link.ipcp("01 01 00 0a 03 06 c6 33 64 07"), [send(IPCP, "04 01 00 0a 03 06 c6 33 64 07")]);
+    assert_eq!(link.ipcp("01 06 00 0a 03 06 c6 33 64 07"), [send(IPCP, "04 06 00 0a 03 06 c6 33 64 07")]);
 }
 
 #[test]
