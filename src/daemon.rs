@@ -84,6 +84,7 @@ pub fn run(config: &Config, log_level: Option<&str>) -> anyhow::Result<()> {
         signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
+    ignore_hangup()?;
     let file_prefix = format!("bngd-{}", std::process::id());
     let dpdk = ports::open(config, &file_prefix)?;
     let outcome = serve(config, &dpdk, &stop, log);
@@ -287,6 +288,19 @@ fn check_rights(config: &Config) -> anyhow::Result<()> {
     if needs_tun && !Path::new("/dev/net/tun").exists() {
         bail!("/dev/net/tun is missing: load the tun module (modprobe tun) or give it to the container");
     }
+    Ok(())
+}
+
+/// A hang-up would end the process and with it every session. What it is meant for, reading the configuration again,
+/// does not exist yet; it is said and nothing happens. The thread lives as long as the process.
+fn ignore_hangup() -> anyhow::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGHUP])?;
+    let wait = move || {
+        for _ in signals.forever() {
+            warn!("SIGHUP: the configuration cannot be read again while running yet; nothing was changed");
+        }
+    };
+    std::thread::Builder::new().name("bng-signals".into()).spawn(wait).context("a thread cannot be started")?;
     Ok(())
 }
 

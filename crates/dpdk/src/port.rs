@@ -23,7 +23,7 @@ pub struct PortConfig {
     pub device: String,
     /// The network namespace that a device of the kernel's (net_tap, net_af_packet) is made in.
     pub netns: Option<Netns>,
-    /// Receive queues: 1 to what the device has (net_tap: [`TAP_QUEUES_MAX`], as many as transmit queues).
+    /// Receive queues: 1 to what the device has (net_tap: [`crate::TAP_QUEUES_MAX`], as many as transmit queues).
     pub rx_queues: u16,
     /// Transmit queues.
     pub tx_queues: u16,

@@ -21,7 +21,7 @@ impl Subscribers {
     /// asks, not for a timer.
     ///
     /// # Errors
-    /// The first [`Contradiction`] found.
+    /// The first contradiction found.
     pub fn audit(&self) -> Result<(), Contradiction> {
         let mut live = 0u32;
         let mut up = 0u32;
