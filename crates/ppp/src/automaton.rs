@@ -1,7 +1,7 @@
 //! The option negotiation automaton of RFC 1661 section 4: its table as data, its counters and its restart timer.
 //!
 //! The table is written in the RFC's own notation and turned into values by the compiler; a cell that does not parse
-//! is a compile error. What the actions do is not here but in one place, `Ppp::run` in [`crate::session`].
+//! is a compile error. What the actions do is not here but in one place, `Ppp::run` in `session.rs`.
 
 use std::time::Instant;
 
