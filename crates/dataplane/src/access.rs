@@ -1,7 +1,7 @@
 //! The access side: from a frame to its session, and what the session lets through.
 
 use bng_session::{Entry, SessionIndex, SessionKey, SessionTable, flags};
-use bng_wire::ether::{Ether, EtherError, ethertype};
+use bng_wire::ether::{Ether, EtherError, HEADER_LEN, ethertype};
 use bng_wire::icmp::{self, kind6};
 use bng_wire::ipv4::protocol;
 use bng_wire::{MacAddr, PortIndex, SessionId, ipv4, ipv6, udp};
@@ -57,11 +57,18 @@ fn parse_frame(
     entry: &PortEntry,
     sessions: &SessionTable,
 ) -> Result<(), State> {
-    let ether = Ether::parse(frame, entry.tpids).map_err(|error| State::Drop(ether_reason(error)))?;
-    if ether.dst != entry.mac || ether.ethertype != ethertype::PPPOE_SESSION {
-        return Err(not_a_session_frame(&ether, entry));
-    }
-    let header = frame.get(ether.payload_offset..).and_then(|rest| rest.first_chunk::<PPPOE_PPP_LEN>());
+    let (addresses, _) = frame.split_first_chunk::<HEADER_LEN>().ok_or(State::Drop(Reason::Runt))?;
+    let [d0, d1, d2, d3, d4, d5, s @ ..] = *addresses;
+    // Source address (48 bits) and EtherType or tag protocol identifier (16) in one word.
+    let source_and_type = u64::from_be_bytes(s);
+    let ours = MacAddr([d0, d1, d2, d3, d4, d5]).to_u64() == entry.mac.to_u64();
+    let front = if ours && source_and_type as u16 == ethertype::PPPOE_SESSION {
+        // Untagged: the key is the address alone.
+        Front { key: SessionKey(source_and_type >> 16), outer_vid: 0, payload_offset: HEADER_LEN }
+    } else {
+        Front::tagged(frame, entry)?
+    };
+    let header = frame.get(front.payload_offset..).and_then(|rest| rest.first_chunk::<PPPOE_PPP_LEN>());
     let header = u64::from_be_bytes(*header.ok_or(State::Drop(Reason::PppoeTruncated))?);
     // VER, TYPE (4 bits each), CODE (8), SESSION_ID (16), LENGTH (16), and the PPP protocol (16).
     if header >> 48 != 0x1100 {
@@ -69,18 +76,18 @@ fn parse_frame(
         return Err(State::Drop(if version { Reason::PppoeVersion } else { Reason::PppoeCode }));
     }
     let length = usize::from((header >> 16) as u16);
-    let l3 = ether.payload_offset.wrapping_add(PPPOE_PPP_LEN);
+    let l3 = front.payload_offset.wrapping_add(PPPOE_PPP_LEN);
     let Some(l3_len) = length.checked_sub(2) else { return Err(State::Drop(Reason::PppoeTruncated)) };
     // What follows is link padding, and goes no further.
     if l3.wrapping_add(l3_len) > frame.len() {
         return Err(State::Drop(Reason::PppoeLength));
     }
-    work.key = SessionKey::new(ether.src, ether.vlans);
+    work.key = front.key;
     work.l3 = l3 as u16;
     work.l3_len = l3_len as u16;
     work.protocol = header as u16;
     let id = SessionId((header >> 32) as u16);
-    let cell = sessions.directory(port, ether.vlans.outer_vid()).and_then(|directory| sessions.page(directory, id));
+    let cell = sessions.directory(port, front.outer_vid).and_then(|directory| sessions.page(directory, id));
     match cell {
         Some(page) => {
             sessions.prefetch_page(page);
@@ -88,6 +95,30 @@ fn parse_frame(
             Ok(())
         }
         None => Err(no_session(work.key)),
+    }
+}
+
+/// What the Ethernet header of a session frame to us says.
+struct Front {
+    key: SessionKey,
+    outer_vid: u16,
+    payload_offset: usize,
+}
+
+impl Front {
+    /// The header of a frame that has tags, or is no session frame to us. Apart, so that untagged frames do not pay for
+    /// keeping the tags.
+    #[inline(never)]
+    fn tagged(frame: &[u8], entry: &PortEntry) -> Result<Self, State> {
+        let ether = Ether::parse(frame, entry.tpids).map_err(|error| State::Drop(ether_reason(error)))?;
+        if ether.dst != entry.mac || ether.ethertype != ethertype::PPPOE_SESSION {
+            return Err(not_a_session_frame(&ether, entry));
+        }
+        Ok(Self {
+            key: SessionKey::new(ether.src, ether.vlans),
+            outer_vid: ether.vlans.outer_vid(),
+            payload_offset: ether.payload_offset,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The core side: from a frame to an IP packet to be routed, or to the kernel's twin of the interface.
 
-use bng_wire::ether::{Ether, ethertype};
-use bng_wire::{ipv4, ipv6};
+use bng_wire::ether::{Ether, HEADER_LEN, ethertype};
+use bng_wire::{MacAddr, ipv4, ipv6};
 
 use crate::access::{ether_reason, ipv4_reason, ipv6_reason, is_station};
 use crate::address::{Kind4, Kind6, kind4, kind6};
@@ -23,21 +23,27 @@ pub(crate) fn parse(work: &mut Work, frame: &[u8], entry: &PortEntry) {
 
 #[inline(always)]
 fn parse_frame(work: &mut Work, frame: &[u8], entry: &PortEntry) -> Result<(), State> {
-    let ether = Ether::parse(frame, entry.tpids).map_err(|error| State::Drop(ether_reason(error)))?;
-    let group = ether.dst != entry.mac;
-    if group && !ether.dst.is_group() {
-        return Err(State::Drop(Reason::NotOurMac));
+    let (addresses, _) = frame.split_first_chunk::<HEADER_LEN>().ok_or(State::Drop(Reason::Runt))?;
+    let [d0, d1, d2, d3, d4, d5, s @ ..] = *addresses;
+    let group = MacAddr([d0, d1, d2, d3, d4, d5]).to_u64() != entry.mac.to_u64();
+    if group && d0 & 1 == 0 {
+        return Err(State::Drop(not_ours(frame, entry)));
     }
-    if !is_station(ether.src) {
+    // Source address (48 bits) and EtherType or tag protocol identifier (16) in one word.
+    let source_and_type = u64::from_be_bytes(s);
+    let (kind, outer_vid, payload_offset) = match source_and_type as u16 {
+        kind @ (ethertype::IPV4 | ethertype::IPV6) => (kind, 0, HEADER_LEN),
+        _ => tagged(frame, entry)?,
+    };
+    if !is_station(MacAddr::from_u64(source_and_type >> 16)) {
         return Err(State::Drop(Reason::BadSourceMac));
     }
-    // Interfaces have one tag at most.
-    if ether.vlans.inner.is_some() || !entry.vids.contains(ether.vlans.outer_vid()) {
+    if !entry.vids.contains(outer_vid) {
         return Err(State::Drop(Reason::UnknownVlan));
     }
-    let packet = frame.get(ether.payload_offset..).unwrap_or(&[]);
-    work.l3 = ether.payload_offset as u16;
-    match ether.ethertype {
+    let packet = frame.get(payload_offset..).unwrap_or(&[]);
+    work.l3 = payload_offset as u16;
+    match kind {
         ethertype::IPV4 => {
             let header = ipv4::Header::check(packet).map_err(|error| State::Drop(ipv4_reason(error)))?;
             work.l3_len = header.total_len.get();
@@ -58,6 +64,24 @@ fn parse_frame(work: &mut Work, frame: &[u8], entry: &PortEntry) -> Result<(), S
         _ => return Err(State::Drop(Reason::Ethertype)),
     }
     Ok(())
+}
+
+/// EtherType, outer VID and payload offset of a frame that may have tags. Apart, so that untagged packets do not pay
+/// for keeping the tags.
+#[inline(never)]
+fn tagged(frame: &[u8], entry: &PortEntry) -> Result<(u16, u16, usize), State> {
+    let ether = Ether::parse(frame, entry.tpids).map_err(|error| State::Drop(ether_reason(error)))?;
+    // Interfaces have one tag at most.
+    if ether.vlans.inner.is_some() {
+        return Err(State::Drop(if is_station(ether.src) { Reason::UnknownVlan } else { Reason::BadSourceMac }));
+    }
+    Ok((ether.ethertype, ether.vlans.outer_vid(), ether.payload_offset))
+}
+
+/// Why a frame to another station is dropped: a header that cannot be read goes first.
+#[cold]
+fn not_ours(frame: &[u8], entry: &PortEntry) -> Reason {
+    Ether::parse(frame, entry.tpids).map_or_else(ether_reason, |_| Reason::NotOurMac)
 }
 
 #[inline]

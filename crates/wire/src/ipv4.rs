@@ -174,10 +174,15 @@ impl Header {
     /// Takes one off the time to live and brings the checksum up to date (RFC 1624). The time to live must not be 0.
     #[inline]
     pub fn decrement_ttl(&mut self) {
-        let old = u16::from_be_bytes([self.ttl, self.protocol]);
-        self.ttl = self.ttl.saturating_sub(1);
-        let new = u16::from_be_bytes([self.ttl, self.protocol]);
-        self.checksum.set(checksum::update(self.checksum.get(), old, new));
+        let Some(ttl) = self.ttl.checked_sub(1) else { return };
+        self.ttl = ttl;
+        // RFC 1624 equation 3, HC' = ~(~HC + ~m + m'), with m' = m - 0x0100: the two constants make 0xfeff, and one
+        // fold is enough for two summands. The sum does not care for the order of octets (RFC 1071 section 2 B), so
+        // that the words are taken as they lie in memory.
+        let sum = u32::from(!u16::from_ne_bytes(self.checksum.to_bytes()))
+            .wrapping_add(u32::from(u16::from_ne_bytes([0xfe, 0xff])));
+        let folded = (sum as u16).wrapping_add((sum >> 16) as u16);
+        self.checksum = U16::from_bytes((!folded).to_ne_bytes());
     }
 
     /// Writes the header to the front of `buffer`.
