@@ -134,6 +134,7 @@ const fn method(from: config::AuthMethod) -> AuthMethod {
     match from {
         config::AuthMethod::Pap => AuthMethod::Pap,
         config::AuthMethod::ChapMd5 => AuthMethod::ChapMd5,
+        config::AuthMethod::MsChapV2 => AuthMethod::MsChapV2,
     }
 }
 

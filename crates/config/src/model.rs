@@ -258,6 +258,8 @@ pub enum AuthMethod {
     Pap,
     /// CHAP with MD5 (RFC 1994).
     ChapMd5,
+    /// MS-CHAP version 2 (RFC 2759).
+    MsChapV2,
 }
 
 /// LCP and authentication (RFC 1661, RFC 1334, RFC 1994).

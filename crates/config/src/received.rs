@@ -359,6 +359,7 @@ words!(Tpid {
 
 words!(AuthMethod {
     "chap-md5" => ChapMd5: "CHAP with MD5 (RFC 1994)",
+    "ms-chap-v2" => MsChapV2: "MS-CHAP version 2 (RFC 2759)",
     "pap" => Pap: "PAP (RFC 1334): the password is sent in the clear",
 });
 

@@ -3,13 +3,14 @@
 use crate::affinity::{self, AffinityError};
 use crate::device::Device;
 use crate::log::{self, LogSink};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most workers a process can have: DPDK knows 128 lcores, and one is the main one.
 pub const WORKERS_MAX: usize = dpdk_sys::RTE_MAX_LCORE as usize - 1;
@@ -178,16 +179,16 @@ impl Eal {
     }
 
     pub(crate) fn control(&self) -> MutexGuard<'_, ()> {
-        self.0.control.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.control.lock()
     }
 
     /// Enters `name` among the devices in use; false where it is there already.
     pub(crate) fn claim(&self, name: &str) -> bool {
-        self.0.devices.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned())
+        self.0.devices.lock().insert(name.to_owned())
     }
 
     pub(crate) fn release(&self, name: &str) {
-        self.0.devices.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.0.devices.lock().remove(name);
     }
 
     pub(crate) fn has_pci(&self) -> bool {

@@ -1,9 +1,10 @@
 //! What DPDK says, line by line: to `tracing` or to a sink of the caller's. The last errors are kept, so that a
 //! failed call can say why.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 /// How grave a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,12 +55,12 @@ pub(crate) fn capture(sink: Option<LogSink>) {
 
 /// Forgets the error lines kept so far: done before a call whose failure is to be explained.
 pub(crate) fn forget_errors() {
-    ERRORS.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    ERRORS.lock().clear();
 }
 
 /// The error lines since [`forget_errors`], in brackets for the end of a sentence; empty where there were none.
 pub(crate) fn said() -> String {
-    let lines = ERRORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = ERRORS.lock();
     if lines.is_empty() {
         return String::new();
     }
@@ -79,7 +80,7 @@ fn to_tracing(level: LogLevel, line: &str) {
 fn deliver(level: LogLevel, text: &str) {
     for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
         if level == LogLevel::Error {
-            let mut errors = ERRORS.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut errors = ERRORS.lock();
             if errors.len() == ERRORS_MAX {
                 errors.pop_front();
             }

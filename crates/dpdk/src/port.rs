@@ -10,8 +10,9 @@ use crate::port_error::PortError;
 use crate::queue::{RxQueue, TxQueue};
 use crate::rings::Ring;
 use crate::signals;
+use parking_lot::Mutex;
 use std::ffi::{CStr, c_int};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Ethernet header and two tags: what a frame may have beyond the MTU.
 const HEADER_OCTETS_MAX: u16 = 14 + 2 * 4;
@@ -197,7 +198,7 @@ impl Port {
     /// The queues, each for one worker. Empty from the second call on.
     #[must_use]
     pub fn take_queues(&self) -> Queues {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+        self.queues.lock().take().unwrap_or_default()
     }
 
     /// The name that DPDK knows the port by.
@@ -375,8 +376,8 @@ impl Shared {
         }
     }
 
-    fn request(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn request(&self) -> parking_lot::MutexGuard<'_, ()> {
+        self.requests.lock()
     }
 
     fn accepted(&self, code: c_int, step: &'static str) -> Result<(), PortError> {

@@ -1,6 +1,7 @@
 //! Starting the routing thread, and talking to it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -119,7 +120,7 @@ impl RoutingHandle {
     /// Takes the pools and static routes out of the kernel's table, ends the thread and waits for it. The FIB stays
     /// as it is.
     pub fn stop(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         let Some(thread) = thread else {
             return;
         };
@@ -141,8 +142,8 @@ impl RoutingHandle {
         }
     }
 
-    fn lock_counts(&self) -> std::sync::MutexGuard<'_, RoutingCounts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_counts(&self) -> parking_lot::MutexGuard<'_, RoutingCounts> {
+        self.counts.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The routing thread: the kernel's messages in, the FIB and the control core's events out.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
@@ -325,7 +326,7 @@ impl Routing {
     }
 
     fn publish_counts(&self) {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock();
         let from_rib = self.rib.counts();
         *shared = RoutingCounts {
             resyncs: self.counts.resyncs,
