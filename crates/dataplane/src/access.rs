@@ -22,11 +22,11 @@ mod ppp {
 }
 
 /// LCP codes that keep a session alive or end it (RFC 1661 section 5).
-mod lcp {
+pub(crate) mod lcp {
     pub(super) const TERMINATE_REQUEST: u8 = 5;
     pub(super) const TERMINATE_ACK: u8 = 6;
-    pub(super) const ECHO_REQUEST: u8 = 9;
-    pub(super) const ECHO_REPLY: u8 = 10;
+    pub(crate) const ECHO_REQUEST: u8 = 9;
+    pub(crate) const ECHO_REPLY: u8 = 10;
 }
 
 /// Octets of the PPPoE header and the PPP protocol.

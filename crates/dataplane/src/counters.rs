@@ -28,6 +28,10 @@ pub struct WorkerCounters {
     pub errors_sent: Counter,
     /// ICMP and ICMPv6 errors not sent: beyond the limit, or for want of a buffer or a way back.
     pub errors_unsent: Counter,
+    /// LCP Echo-Requests answered.
+    pub echoes_answered: Counter,
+    /// Pings of a subscriber's gateway answered.
+    pub pings_answered: Counter,
     /// Fragments made, of IPv4 packets too long for their link.
     pub fragments_sent: Counter,
 }
@@ -39,6 +43,8 @@ impl Default for WorkerCounters {
             ports: core::array::from_fn(|_| PortCounters::default()),
             errors_sent: Counter::default(),
             errors_unsent: Counter::default(),
+            echoes_answered: Counter::default(),
+            pings_answered: Counter::default(),
             fragments_sent: Counter::default(),
         }
     }

@@ -2,9 +2,10 @@
 
 use arrayvec::ArrayVec;
 use bng_fib::{Adjacency, AdjacencyId, AdjacencyView};
-use bng_session::{SessionCounters, SessionIndex};
+use bng_session::{AnswerKind, SessionCounters, SessionIndex};
 use bng_wire::PortIndex;
 
+use crate::answer::{self, Question};
 use crate::counters::WorkerCounters;
 use crate::errors::{self, Message};
 use crate::fragment::{FRAGMENTS_MAX, FragmentHeader, Plan};
@@ -119,7 +120,23 @@ impl Finish<'_> {
 
     /// Ends a frame that is not transmitted. `mtu` is the next hop's where the packet is too long for it.
     #[cold]
-    fn finish_otherwise<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, end: State, mtu: u16, frame: F, sink: &mut S) {
+    fn finish_otherwise<F: FrameBuf, S: Sink<F>>(
+        &mut self,
+        work: &Work,
+        end: State,
+        mtu: u16,
+        mut frame: F,
+        sink: &mut S,
+    ) {
+        let end = match self.answer(work, end, &mut frame) {
+            Answered::Not => end,
+            Answered::Echo => {
+                self.sent.add(self.port, frame.bytes().len(), self.counters);
+                return sink.transmit(self.port, frame);
+            }
+            Answered::Ping(own, port) => return self.transmit(&own, port, frame, sink),
+            Answered::Limited(reason) => State::Drop(reason),
+        };
         let (class, reason) = match end {
             State::Punt(class, reason) => (Some(class), reason),
             State::Drop(reason) => (None, reason),
@@ -162,6 +179,46 @@ impl Finish<'_> {
                     self.tell_sender(work, message, &frame, sink);
                 }
                 sink.discard(reason, frame);
+            }
+        }
+    }
+
+    /// Turns the frame into the answer that its client is owed, where a worker owes it: to an LCP Echo-Request or to a
+    /// ping of the gateway. The frame is unchanged otherwise.
+    fn answer<F: FrameBuf>(&mut self, work: &Work, end: State, frame: &mut F) -> Answered {
+        let Some(source) = work.source() else { return Answered::Not };
+        let question =
+            self.tables.sessions.entry(source).and_then(|entry| answer::question(work, end, frame.bytes(), entry));
+        let (Some(question), Some(counters)) = (question, self.sessions.get(source.0 as usize)) else {
+            return Answered::Not;
+        };
+        match question {
+            Question::Echo { magic, len } => {
+                if !counters.admit_answer(AnswerKind::Echo, answer::ECHOES_PER_SECOND_MAX, self.now_ms) {
+                    return Answered::Limited(Reason::EchoLimited);
+                }
+                if !answer::echo(work, magic, len, frame) {
+                    return Answered::Limited(Reason::NoHeadroom);
+                }
+                counters.echoes.add(1);
+                self.counters.echoes_answered.add(1);
+                Answered::Echo
+            }
+            Question::Ping => {
+                if !counters.admit_answer(AnswerKind::Ping, answer::PINGS_PER_SECOND_MAX, self.now_ms) {
+                    return Answered::Limited(Reason::PingLimited);
+                }
+                answer::ping(work, frame.bytes_mut());
+                let mut own = *work;
+                own.state = State::ToSession(source);
+                match rewrite::to_session(&own, source, frame, self.tables) {
+                    Ok(port) => {
+                        self.counters.pings_answered.add(1);
+                        Answered::Ping(own, port)
+                    }
+                    Err(State::Drop(reason)) => Answered::Limited(reason),
+                    Err(_) => Answered::Limited(Reason::NoHeadroom),
+                }
             }
         }
     }
@@ -290,6 +347,18 @@ impl Finish<'_> {
         }
         matches!(back.state, State::ToSession(_) | State::ToNeighbour(_)).then_some(WayBack { work: back, addresses })
     }
+}
+
+/// What [`Finish::answer`] made of a frame.
+enum Answered {
+    /// Nothing: it is no question that a worker answers.
+    Not,
+    /// An Echo-Reply, for the port that the request came from.
+    Echo,
+    /// An ICMP or ICMPv6 echo reply, and the port it goes to.
+    Ping(Work, PortIndex),
+    /// It is a question, and gets no answer.
+    Limited(Reason),
 }
 
 enum Addresses {

@@ -17,6 +17,7 @@
 
 mod access;
 mod address;
+mod answer;
 mod core_side;
 mod counters;
 mod errors;

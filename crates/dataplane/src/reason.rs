@@ -87,6 +87,7 @@ reasons! {
     SessionVlan, "session_vlan", Drop, Pipeline, "The session of this id has another inner VLAN or other tag protocol identifiers.", "";
     // PPP.
     PppKeepalive, "ppp_keepalive", Punt, Pipeline, "LCP Echo-Request, Echo-Reply, Terminate-Request or Terminate-Ack of a known session.", "RFC 1661 section 5";
+    EchoLimited, "echo_limited", Drop, Pipeline, "An LCP Echo-Request beyond the number that a worker answers a session each second.", "RFC 1661 section 5.8";
     PppControl, "ppp_control", Punt, Pipeline, "Another PPP control frame of a known session, or a protocol that PPP will reject.", "RFC 1661 section 3";
     Ipv4NotUp, "ipv4_not_up", Drop, Pipeline, "IPv4 in or for a session whose IPCP is not open.", "RFC 1332 section 2";
     Ipv6NotUp, "ipv6_not_up", Drop, Pipeline, "IPv6 in or for a session whose IPV6CP is not open.", "RFC 5072 section 2";
@@ -119,6 +120,7 @@ reasons! {
     NoSubscriber, "no_subscriber", Drop, Pipeline, "The destination is in a pool, and no session has it.", "";
     NeighbourUnresolved, "neighbour_unresolved", Punt, Pipeline, "The next hop's MAC address is not known yet; control holds the frame and resolves it.", "RFC 1812 section 3.3.2";
     Host, "host", Punt, Pipeline, "For the router itself: the kernel answers.", "";
+    PingLimited, "ping_limited", Drop, Pipeline, "A ping of the gateway beyond the number that a worker answers a session each second.", "RFC 1812 section 4.3.2.8";
     Arp, "arp", Punt, Pipeline, "ARP on a core port: the kernel answers.", "RFC 826";
     TooBig, "too_big", Drop, Pipeline, "The packet is longer than the outgoing link takes, and must not be fragmented.", "RFC 1191 section 4";
     NoFragmentBuffer, "no_fragment_buffer", Drop, Pipeline, "No buffer was free for a fragment, or the packet would make too many.", "RFC 1812 section 4.2.2.7";

@@ -24,10 +24,30 @@ pub struct SessionCounters {
     pub up_drops: Counter,
     /// Packets to the client that were dropped.
     pub down_drops: Counter,
-    spare: [Counter; 2],
+    /// LCP Echo-Requests answered. They are no packets of the client's and count nowhere else, but they are a sign of
+    /// its life.
+    pub echoes: Counter,
+    /// The answers given in the current second: see [`SessionCounters::admit_answer`].
+    answers: Counter,
 }
 
 impl SessionCounters {
+    /// True where one more answer to the client is within `per_second_max`; it is counted then. Each [`AnswerKind`] has
+    /// a limit of its own, and each worker counts by itself. Seconds are those of `now_ms`, 1,024 ms long.
+    #[must_use]
+    pub fn admit_answer(&self, kind: AnswerKind, per_second_max: u8, now_ms: u64) -> bool {
+        // Lowest octet: echoes; next: pings; above: the second they were counted in.
+        let second = now_ms >> 10;
+        let word = self.answers.get();
+        let word = if word >> 16 == second & (u64::MAX >> 16) { word } else { second << 16 };
+        let shift = kind as u32;
+        let given = (word >> shift) as u8;
+        let admitted = given < per_second_max;
+        // Below its limit the octet cannot overflow into the next.
+        self.answers.set(if admitted { word.wrapping_add(1 << shift) } else { word });
+        admitted
+    }
+
     /// The values now.
     #[must_use]
     pub fn totals(&self) -> SessionTotals {
@@ -38,6 +58,7 @@ impl SessionCounters {
             down_octets: self.down_octets.get(),
             up_drops: self.up_drops.get(),
             down_drops: self.down_drops.get(),
+            echoes: self.echoes.get(),
         }
     }
 }
@@ -57,6 +78,18 @@ pub struct SessionTotals {
     pub up_drops: u64,
     /// Packets to the client that were dropped.
     pub down_drops: u64,
+    /// LCP Echo-Requests answered by the workers.
+    pub echoes: u64,
+}
+
+/// What a worker answers by itself; the value is the place of its count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AnswerKind {
+    /// LCP Echo-Requests.
+    Echo = 0,
+    /// Pings of the gateway.
+    Ping = 8,
 }
 
 impl Add for SessionTotals {
@@ -70,6 +103,7 @@ impl Add for SessionTotals {
             down_octets: self.down_octets.wrapping_add(other.down_octets),
             up_drops: self.up_drops.wrapping_add(other.up_drops),
             down_drops: self.down_drops.wrapping_add(other.down_drops),
+            echoes: self.echoes.wrapping_add(other.echoes),
         }
     }
 }
@@ -77,10 +111,38 @@ impl Add for SessionTotals {
 impl SessionCounters {
     /// Sets everything to zero, for the entry's next session. Only after a grace period: no worker adds then.
     pub(crate) fn reset(&self) {
-        for counter in
-            [&self.up_packets, &self.up_octets, &self.down_packets, &self.down_octets, &self.up_drops, &self.down_drops]
-        {
+        for counter in [
+            &self.up_packets,
+            &self.up_octets,
+            &self.down_packets,
+            &self.down_octets,
+            &self.up_drops,
+            &self.down_drops,
+            &self.echoes,
+            &self.answers,
+        ] {
             counter.set(0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_limited_by_kind_and_second() {
+        let counters = SessionCounters::default();
+        let admitted =
+            |kind, max, now_ms, tries: u32| (0..tries).filter(|_| counters.admit_answer(kind, max, now_ms)).count();
+        assert_eq!(admitted(AnswerKind::Echo, 4, 0, 10), 4);
+        // Pings have a limit of their own, however many echoes there were.
+        assert_eq!(admitted(AnswerKind::Ping, 255, 1023, 300), 255);
+        assert_eq!(admitted(AnswerKind::Echo, 4, 1023, 10), 0);
+        assert_eq!(admitted(AnswerKind::Echo, 4, 1024, 10), 4);
+        assert_eq!(admitted(AnswerKind::Ping, 16, u64::MAX, 20), 16);
+        assert_eq!(admitted(AnswerKind::Ping, 0, 1 << 40, 20), 0);
+        counters.reset();
+        assert_eq!(counters.totals(), SessionTotals::default());
     }
 }

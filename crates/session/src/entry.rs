@@ -22,6 +22,8 @@ pub mod flags {
     pub const SOURCE_CHECK: u32 = 1 << 4;
     /// The session's packets are traced.
     pub const TRACE: u32 = 1 << 5;
+    /// LCP Echo-Requests are answered by the workers.
+    pub const ECHO: u32 = 1 << 6;
 }
 
 /// What a frame must have in common with its session besides what led to the entry: MAC address (48 bits), inner VID
@@ -143,7 +145,8 @@ pub struct Entry {
     delegated_len: AtomicU8,
     session_id: AtomicU16,
     outer_vid: AtomicU16,
-    spare_up: [AtomicU16; 3],
+    spare_up: AtomicU16,
+    echo_magic: AtomicU32,
     // Downstream line.
     header: [AtomicU64; 4],
     down_flags: AtomicU32,
@@ -154,10 +157,13 @@ pub struct Entry {
     policer_down: AtomicU32,
     ipv4_down: AtomicU32,
     priority_map: AtomicU8,
-    spare_down: [AtomicU8; 11],
+    spare_down: [AtomicU8; 3],
+    gateway_interface_id: AtomicU64,
 }
 
 const RELAXED: Ordering = Ordering::Relaxed;
+
+const _: () = assert!(size_of::<Entry>() == 128);
 
 impl Entry {
     /// The upstream flags; see [`flags`]. Read these before any other upstream field.
@@ -200,6 +206,20 @@ impl Entry {
     #[inline]
     pub fn gateway_ipv4(&self) -> u32 {
         self.gateway_ipv4.load(RELAXED)
+    }
+
+    /// The interface identifier of the gateway's link-local address, 0 where there is none. From the downstream line.
+    #[must_use]
+    #[inline]
+    pub fn gateway_interface_id(&self) -> u64 {
+        self.gateway_interface_id.load(RELAXED)
+    }
+
+    /// Our LCP magic number; good while [`flags::ECHO`] is set.
+    #[must_use]
+    #[inline]
+    pub fn echo_magic(&self) -> u32 {
+        self.echo_magic.load(RELAXED)
     }
 
     /// True where `source` lies in the client's own prefix or in its first delegated prefix.
@@ -336,6 +356,8 @@ impl Entry {
         self.ipv4.store(ipv4, RELAXED);
         self.ipv4_down.store(ipv4, RELAXED);
         self.gateway_ipv4.store(spec.gateway_ipv4.map_or(0, Ipv4Addr::to_bits), RELAXED);
+        self.gateway_interface_id.store(spec.gateway_interface_id.unwrap_or(0), RELAXED);
+        self.echo_magic.store(spec.echo_magic.unwrap_or(0), RELAXED);
         let (prefix, prefix_len) = spec.ipv6_prefix.map_or((0, 0), |(p, len)| (Ipv6Addr::to_bits(p), len.min(128)));
         let (delegated, delegated_len) = spec.delegated_prefix.map_or((0, 0), |(p, len)| (Ipv6Addr::to_bits(p), len));
         self.prefix_len.store(0, RELAXED);
@@ -390,6 +412,9 @@ const fn spec_flags(spec: &SessionSpec) -> u32 {
     }
     if spec.trace {
         bits |= flags::TRACE;
+    }
+    if spec.echo_magic.is_some() {
+        bits |= flags::ECHO;
     }
     bits
 }

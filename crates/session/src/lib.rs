@@ -23,7 +23,7 @@ mod pools;
 mod spec;
 mod table;
 
-pub use counters::{SessionCounters, SessionTotals};
+pub use counters::{AnswerKind, SessionCounters, SessionTotals};
 pub use entry::{Entry, Header, SessionKey, flags};
 pub use index::{DirectoryRef, PageRef};
 pub use pools::{PoolMap4, PoolMap6, PoolMaps, PoolRangeError};

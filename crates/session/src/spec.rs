@@ -38,6 +38,12 @@ pub struct SessionSpec {
     pub ipv4: Option<Ipv4Addr>,
     /// The gateway's IPv4 address towards this client: the source of ICMP errors.
     pub gateway_ipv4: Option<Ipv4Addr>,
+    /// The interface identifier of the gateway's link-local IPv6 address towards this client (RFC 5072 section 4.1), once
+    /// IPV6CP has agreed on it: pings of fe80:: with this identifier are answered by the workers.
+    pub gateway_interface_id: Option<u64>,
+    /// Our LCP magic number, 0 where none was agreed on; set while LCP is open: the workers answer Echo-Requests with it
+    /// (RFC 1661 section 5.8). `None`: control is given them.
+    pub echo_magic: Option<u32>,
     /// The client's own IPv6 prefix: (address, length 0 to 128), usually a /64.
     pub ipv6_prefix: Option<(Ipv6Addr, u8)>,
     /// The first delegated prefix: (address, length 0 to 64). A longer one is a route in the FIB instead.
@@ -70,6 +76,8 @@ impl Default for SessionSpec {
             trace: false,
             ipv4: None,
             gateway_ipv4: None,
+            gateway_interface_id: None,
+            echo_magic: None,
             ipv6_prefix: None,
             delegated_prefix: None,
             ipv4_up: false,

@@ -66,6 +66,14 @@ const CASES: &[Case] = &[
         (ACCESS, pppoe(AC, CLIENT, tagged((0x88a8, 100), Some((0x8100, 201))), 1, 0x21, &ordinary()))
     }),
     (Reason::PppKeepalive, |_| (ACCESS, pppoe(AC, CLIENT, untagged(), 1, 0xc021, &[9, 1, 0, 8, 1, 2, 3, 4]))),
+    (Reason::EchoLimited, |bed| {
+        bed.change(|spec| spec.echo_magic = Some(0x0a0b_0c0d));
+        let echo = pppoe(AC, CLIENT, untagged(), 1, 0xc021, &[9, 1, 0, 8, 1, 2, 3, 4]);
+        for _ in 0..4 {
+            bed.forward(ACCESS, &echo, ACCESS);
+        }
+        (ACCESS, echo)
+    }),
     (Reason::PppControl, |_| (ACCESS, pppoe(AC, CLIENT, untagged(), 1, 0xc021, &[1, 1, 0, 4]))),
     (Reason::Ipv4NotUp, |bed| {
         bed.change(|spec| spec.ipv4_up = false);
@@ -117,7 +125,14 @@ const CASES: &[Case] = &[
         bed.route4("203.0.113.0", 24, NextHop::Glean { interface: 0 });
         (ACCESS, up(&ordinary()))
     }),
-    (Reason::Host, |_| (ACCESS, up(&ip4(IP, GATEWAY, 1, 64, &[8, 0, 0xf7, 0xff, 0, 0, 0, 0])))),
+    (Reason::Host, |_| (ACCESS, up(&ip4(IP, GATEWAY, 17, 64, &datagram(40000, 53, b"resolver?"))))),
+    (Reason::PingLimited, |bed| {
+        let ping = up(&ip4(IP, GATEWAY, 1, 64, &[8, 0, 0xf7, 0xff, 0, 0, 0, 0]));
+        for _ in 0..20 {
+            bed.forward(ACCESS, &ping, ACCESS);
+        }
+        (ACCESS, ping)
+    }),
     (Reason::Arp, |_| (CORE, pad(ether(MacAddr::BROADCAST, ROUTER, untagged(), 0x0806, &[0; 28]), 0))),
     (Reason::TooBig, |_| (CORE, down(&ip6(SERVER6, IP6, 17, 64, &[0; 1453])))),
     // Cut for the least MTU that a neighbour can have, it would make more pieces than there may be.

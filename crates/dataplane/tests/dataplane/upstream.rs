@@ -47,7 +47,7 @@ fn a_packet_for_another_subscriber_turns_round() {
 #[test]
 fn a_packet_to_the_gateway_goes_to_the_host_whatever_its_ttl() {
     let mut bed = Bed::new();
-    let packet = ip4(IP, GATEWAY, 1, 1, &[8, 0, 0xf7, 0xff, 0, 0, 0, 0]);
+    let packet = ip4(IP, GATEWAY, 17, 1, &datagram(40000, 53, b"resolver?"));
     let meta = bed.punts(ACCESS, &up(&packet), PuntClass::Host, Reason::Host);
     assert_eq!(meta.session, Some(bed.client));
     assert_eq!(bed.totals(bed.client).up_packets, 1);
