@@ -43,6 +43,7 @@ pub use bng_discovery::{
     AccessPort, AccessRule, ControlPriority, DiscoveryDrop, DiscoveryLimits, LockOutBy, LockOutPolicy, ProfileIndex,
     Rate, RateLimits, ServiceProfile, VidRange, VlanMatch,
 };
+pub use bng_pool::{Ipv4PoolConfig, Ipv4Range, PrefixPoolConfig};
 pub use bng_ppp::{AuthMethod, AuthRequest, Credentials, EndCause, PppConfig};
 pub use config::{
     AaaMethod, ConfigError, DuplicateUser, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile,
