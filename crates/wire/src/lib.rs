@@ -13,14 +13,18 @@
 
 pub mod arp;
 pub mod checksum;
+pub mod dhcpv6;
+pub mod domain;
 pub mod ether;
 pub mod icmp;
 pub mod id;
 pub mod ipv4;
 pub mod ipv6;
+pub mod nd;
 pub mod ppp;
 pub mod pppoe;
 pub mod tcp;
 pub mod udp;
+pub mod writer;
 
 pub use id::{Line, LineKey, MacAddr, PortIndex, SessionId, VlanStack, VlanTag, VrfId};
