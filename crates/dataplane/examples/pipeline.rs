@@ -1,5 +1,5 @@
 //! Cycles a packet of the pipeline alone, frames and tables in memory:
-//! `cargo run --release -p bng-dataplane --example pipeline [GHz] [most sessions] [rounds] [case, such as IPv4-up]`.
+//! `cargo run --release -p bng-dataplane --example pipeline [GHz] [most sessions] [rounds] [case, such as IPv4-up] [police]`.
 //!
 //! Only the calls of `process` are timed, eight bursts at a time; frames are written anew in between. The number of
 //! cycles is time times the clock rate given (2.6 GHz by default). Each figure is the median of the rounds, the least
@@ -19,7 +19,7 @@ use bng_dataplane::{
     VidSet, WorkerCounters,
 };
 use bng_fib::{Fib, FibConfig, NextHop};
-use bng_session::{PoolMap4, PoolMap6, PoolMaps, SessionSpec, SessionTable, TableConfig};
+use bng_session::{PoolMap4, PoolMap6, PoolMaps, Rate, SessionSpec, SessionTable, TableConfig};
 use bng_sync::{Placement, Qsbr};
 use bng_wire::ether::Ether;
 use bng_wire::{MacAddr, PortIndex, SessionId, VlanStack, VlanTag, VrfId, ipv4, ipv6};
@@ -77,7 +77,7 @@ impl Random {
 }
 
 /// The session number `n`, of those spread over `spaces` outer VLANs (untagged where there is one).
-fn spec(n: usize, spaces: usize) -> SessionSpec {
+fn spec(n: usize, spaces: usize, rate: Option<Rate>) -> SessionSpec {
     let outer = (spaces > 1).then_some(VlanTag { tpid: 0x8100, tci: (n % spaces) as u16 + 100 });
     SessionSpec {
         port: ACCESS,
@@ -89,6 +89,8 @@ fn spec(n: usize, spaces: usize) -> SessionSpec {
         ipv6_prefix: Some(((POOL6 + ((n as u128) << 64)).into(), 64)),
         ipv4_up: true,
         ipv6_up: true,
+        policer_up: rate,
+        policer_down: rate,
         ..SessionSpec::default()
     }
 }
@@ -128,7 +130,7 @@ fn downstream(family: u8, n: usize, len: usize) -> Vec<u8> {
     framed(&header, &[], &packet)
 }
 
-fn pipeline(sessions: usize, spaces: usize) -> Pipeline {
+fn pipeline(sessions: usize, spaces: usize, rate: Option<Rate>) -> Pipeline {
     let grace = Qsbr::new(1);
     let config = TableConfig { sessions_max: sessions, workers: 1, placement: Placement::Transparent };
     let (table, mut writer) = SessionTable::new(config, Arc::clone(&grace)).expect("memory");
@@ -141,7 +143,7 @@ fn pipeline(sessions: usize, spaces: usize) -> Pipeline {
     let map = PoolMap6::new(POOL6.into(), 40, 64, Placement::Transparent).expect("memory");
     let pool6 = pools.add6(map).expect("room");
     for n in 0..sessions {
-        let spec = spec(n, spaces);
+        let spec = spec(n, spaces, rate);
         let index = writer.insert(&spec).expect("room");
         assert!(pools.v4(pool4).expect("a map").set(Ipv4Addr::from_bits(POOL + n as u32), Some(index)));
         assert!(pools.v6(pool6).expect("a map").set((POOL6 + ((n as u128) << 64)).into(), Some(index)));
@@ -202,7 +204,9 @@ fn main() {
     let ghz: f64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(2.6);
     let sessions_max: usize = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(65_536);
     let rounds: usize = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(2001);
-    let only = arguments.next();
+    let only = arguments.next().filter(|only| only != "all");
+    // A limit that is charged and never reached: the clock stands still.
+    let rate = arguments.next().map(|_| Rate { bits_per_second: 10_000_000_000, burst_octets: u32::MAX });
     let mut packets = 0;
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     println!("sessions  spaces  family  direction   cycles/packet (median, least)");
@@ -210,10 +214,10 @@ fn main() {
         if sessions > sessions_max {
             continue;
         }
-        let mut pipeline = pipeline(sessions, spaces);
+        let mut pipeline = pipeline(sessions, spaces, rate);
         for (family, len) in [(4, 46), (6, 48)] {
             let sample: Vec<usize> = (0..sessions.min(1 << 18)).map(|_| random.below(sessions)).collect();
-            let up: Vec<_> = sample.iter().map(|n| upstream(&spec(*n, spaces), family, *n, len)).collect();
+            let up: Vec<_> = sample.iter().map(|n| upstream(&spec(*n, spaces, None), family, *n, len)).collect();
             let down: Vec<_> = sample.iter().map(|n| downstream(family, *n, len)).collect();
             for (name, port, templates) in [("up", ACCESS, &up), ("down", CORE, &down)] {
                 if only.as_ref().is_some_and(|only| *only != format!("IPv{family}-{name}")) {

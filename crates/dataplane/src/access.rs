@@ -1,6 +1,6 @@
 //! The access side: from a frame to its session, and what the session lets through.
 
-use bng_session::{Entry, SessionIndex, SessionKey, SessionTable, flags};
+use bng_session::{Direction, Entry, SessionIndex, SessionKey, SessionTable, flags};
 use bng_wire::ether::{Ether, EtherError, HEADER_LEN, ethertype};
 use bng_wire::icmp::{self, kind6};
 use bng_wire::ipv4::protocol;
@@ -12,7 +12,7 @@ use crate::pipeline::Tables;
 use crate::ports::PortEntry;
 use crate::reason::Reason;
 use crate::route::leads_to;
-use crate::work::{Family, State, Work};
+use crate::work::{Family, Police, State, Work};
 
 /// PPP protocol numbers that the data plane tells apart.
 mod ppp {
@@ -169,7 +169,7 @@ pub(crate) fn is_station(mac: MacAddr) -> bool {
 
 /// Third stage: the frame against its session's entry, then the packet in it.
 #[inline]
-pub(crate) fn admit(work: &mut Work, index: SessionIndex, frame: &[u8], tables: &Tables) {
+pub(crate) fn admit(work: &mut Work, index: SessionIndex, frame: &[u8], tables: &Tables, police: Police) {
     let Some(entry) = tables.sessions.entry(index) else {
         work.state = no_session(work.key);
         return;
@@ -203,9 +203,21 @@ pub(crate) fn admit(work: &mut Work, index: SessionIndex, frame: &[u8], tables: 
         other => Err(control(other, work.packet(frame))),
     };
     work.state = match verdict {
+        Ok(()) if flags & flags::POLICE_UP != 0 => policed(work, index, tables, police),
         Ok(()) => State::Route,
         Err(end) => end,
     };
+}
+
+/// The upstream policer's word on a packet that is otherwise good.
+#[inline]
+fn policed(work: &Work, index: SessionIndex, tables: &Tables, police: Police) -> State {
+    let Police { worker, now_ms } = police;
+    if tables.sessions.police(worker, index, Direction::Up, work.l3_len, now_ms) {
+        State::Route
+    } else {
+        State::Drop(Reason::PolicedUp)
+    }
 }
 
 #[cold]

@@ -13,7 +13,7 @@ use crate::frame::{FrameBuf, PuntClass, PuntMeta, Sink};
 use crate::limit::Limiter;
 use crate::pipeline::Tables;
 use crate::reason::{Reason, Verdict};
-use crate::work::{Family, State, Work};
+use crate::work::{Family, Police, State, Work};
 use crate::{rewrite, route};
 
 /// Frames sent in a row on one port, not yet added to its counters.
@@ -54,7 +54,7 @@ pub(crate) struct Finish<'a> {
     pub(crate) sessions: &'a [SessionCounters],
     pub(crate) unknown: &'a mut Limiter,
     pub(crate) errors: &'a mut Limiter,
-    pub(crate) now_ms: u64,
+    pub(crate) police: Police,
     pub(crate) sent: Sent,
     /// The neighbour of the frame before: bursts mostly go one way.
     pub(crate) neighbour: Option<(AdjacencyId, Option<AdjacencyView>)>,
@@ -84,12 +84,12 @@ impl Finish<'_> {
                 };
                 rewrite::to_neighbour(work, view.as_ref(), frame)
             }
-            State::ToSession(index) => rewrite::to_session(work, index, frame, self.tables),
+            State::ToSession(index) => rewrite::to_session(work, index, frame, self.tables, self.police),
             other => Err(other),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, port: PortIndex, frame: F, sink: &mut S) {
         let octets = u64::from(work.l3_len);
         if let Some(source) = work.source() {
@@ -120,6 +120,7 @@ impl Finish<'_> {
 
     /// Ends a frame that is not transmitted. `mtu` is the next hop's where the packet is too long for it.
     #[cold]
+    #[inline(never)]
     fn finish_otherwise<F: FrameBuf, S: Sink<F>>(
         &mut self,
         work: &Work,
@@ -140,7 +141,9 @@ impl Finish<'_> {
         let (class, reason) = match end {
             State::Punt(class, reason) => (Some(class), reason),
             State::Drop(reason) => (None, reason),
-            State::Unknown if self.unknown.admit(self.now_ms) => (Some(PuntClass::Discovery), Reason::UnknownSession),
+            State::Unknown if self.unknown.admit(self.police.now_ms) => {
+                (Some(PuntClass::Discovery), Reason::UnknownSession)
+            }
             State::Unknown => (None, Reason::UnknownSessionLimited),
             // Every stage above turns these into another state; were one forgotten, the frame would still be freed.
             State::Look(_)
@@ -194,7 +197,7 @@ impl Finish<'_> {
         };
         match question {
             Question::Echo { magic, len } => {
-                if !counters.admit_answer(AnswerKind::Echo, answer::ECHOES_PER_SECOND_MAX, self.now_ms) {
+                if !counters.admit_answer(AnswerKind::Echo, answer::ECHOES_PER_SECOND_MAX, self.police.now_ms) {
                     return Answered::Limited(Reason::EchoLimited);
                 }
                 if !answer::echo(work, magic, len, frame) {
@@ -205,13 +208,13 @@ impl Finish<'_> {
                 Answered::Echo
             }
             Question::Ping => {
-                if !counters.admit_answer(AnswerKind::Ping, answer::PINGS_PER_SECOND_MAX, self.now_ms) {
+                if !counters.admit_answer(AnswerKind::Ping, answer::PINGS_PER_SECOND_MAX, self.police.now_ms) {
                     return Answered::Limited(Reason::PingLimited);
                 }
                 answer::ping(work, frame.bytes_mut());
                 let mut own = *work;
                 own.state = State::ToSession(source);
-                match rewrite::to_session(&own, source, frame, self.tables) {
+                match rewrite::to_session(&own, source, frame, self.tables, self.police) {
                     Ok(port) => {
                         self.counters.pings_answered.add(1);
                         Answered::Ping(own, port)
@@ -226,6 +229,7 @@ impl Finish<'_> {
     /// A packet longer than its way out takes: cut where it may be (RFC 1812 section 4.2.2.7), else dropped, and its
     /// sender told the length that fits.
     #[cold]
+    #[inline(never)]
     fn too_big<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, mtu: u16, frame: F, sink: &mut S) {
         let packet = work.packet(frame.bytes());
         let may_cut = work.family == Family::V4 && packet.get(6).is_some_and(|flags| flags & 0x40 == 0);
@@ -289,7 +293,7 @@ impl Finish<'_> {
     fn tell_sender<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, message: Message, frame: &F, sink: &mut S) {
         let packet = work.packet(frame.bytes());
         let Some(way) = self.way_back(work, packet) else { return };
-        if !self.errors.admit(self.now_ms) {
+        if !self.errors.admit(self.police.now_ms) {
             self.counters.errors_unsent.add(1);
             return;
         }

@@ -15,7 +15,7 @@ use crate::limit::Limiter;
 use crate::ports::{PortRole, PortTable};
 use crate::reason::Reason;
 use crate::route::Last;
-use crate::work::{State, Work};
+use crate::work::{Police, State, Work};
 use crate::{access, core_side, route};
 
 /// What all workers read.
@@ -84,8 +84,8 @@ impl Pipeline {
         &self.tables
     }
 
-    /// Takes every frame of a burst received on `port` to its end; `frames` is empty afterwards. `now_ms` is any
-    /// monotonic clock in milliseconds.
+    /// Takes every frame of a burst received on `port` to its end; `frames` is empty afterwards. `now_ms` is a
+    /// monotonic clock in milliseconds, the same for all workers: policers share buckets by it.
     ///
     /// All table lookups are made within the call: between two calls the worker may pass a quiescent point.
     #[inline]
@@ -103,6 +103,7 @@ impl Pipeline {
         let count = frames.len();
         let work = work.get_mut(..count).unwrap_or(&mut []);
         let sessions = tables.sessions.worker_counters(*worker).unwrap_or(&[]);
+        let police = Police { worker: *worker, now_ms };
         let mut octets = 0u64;
         match tables.ports.get(port) {
             None => work.iter_mut().for_each(|work| work.begin(State::Drop(Reason::UnknownPort))),
@@ -115,7 +116,7 @@ impl Pipeline {
                 find_sessions(work, tables, sessions);
                 for (work, frame) in work.iter_mut().zip(frames.iter()) {
                     if let State::Admit(index) = work.state {
-                        access::admit(work, index, frame.bytes(), tables);
+                        access::admit(work, index, frame.bytes(), tables, police);
                         if work.state == State::Route {
                             route::prefetch(work, tables);
                         }
@@ -166,7 +167,7 @@ impl Pipeline {
             sessions,
             unknown,
             errors,
-            now_ms,
+            police,
             sent: Sent::default(),
             neighbour: None,
         };

@@ -120,6 +120,8 @@ reasons! {
     NoSubscriber, "no_subscriber", Drop, Pipeline, "The destination is in a pool, and no session has it.", "";
     NeighbourUnresolved, "neighbour_unresolved", Punt, Pipeline, "The next hop's MAC address is not known yet; control holds the frame and resolves it.", "RFC 1812 section 3.3.2";
     Host, "host", Punt, Pipeline, "For the router itself: the kernel answers.", "";
+    PolicedUp, "policed_up", Drop, Pipeline, "The client sends more than its upstream rate.", "";
+    PolicedDown, "policed_down", Drop, Pipeline, "More comes for the client than its downstream rate.", "";
     PingLimited, "ping_limited", Drop, Pipeline, "A ping of the gateway beyond the number that a worker answers a session each second.", "RFC 1812 section 4.3.2.8";
     Arp, "arp", Punt, Pipeline, "ARP on a core port: the kernel answers.", "RFC 826";
     TooBig, "too_big", Drop, Pipeline, "The packet is longer than the outgoing link takes, and must not be fragmented.", "RFC 1191 section 4";

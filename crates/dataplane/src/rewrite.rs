@@ -1,7 +1,7 @@
 //! The last stage: time to live, MSS, and the new header in front.
 
 use bng_fib::AdjacencyView;
-use bng_session::{SessionIndex, flags};
+use bng_session::{Direction, SessionIndex, flags};
 use bng_wire::ether::{FRAME_LEN_MIN, ethertype};
 use bng_wire::ipv4::protocol;
 use bng_wire::{PortIndex, ipv4, ipv6, tcp};
@@ -10,7 +10,7 @@ use zerocopy::FromBytes;
 use crate::frame::{FrameBuf, PuntClass};
 use crate::pipeline::Tables;
 use crate::reason::Reason;
-use crate::work::{Family, State, Work};
+use crate::work::{Family, Police, State, Work};
 
 /// IPv4 and TCP headers without options: what an MSS leaves room for (RFC 9293 section 3.7.1, RFC 6691).
 const MSS_OVERHEAD_4: u16 = 40;
@@ -21,7 +21,7 @@ const MSS_OVERHEAD_6: u16 = 60;
 const PPP_IPV6_LOW: u8 = 0x57;
 
 /// Makes the frame that a neighbour gets. The port to send it on, or how it ends otherwise; it is unchanged then.
-#[inline]
+#[inline(always)]
 pub(crate) fn to_neighbour<F: FrameBuf>(
     work: &Work,
     view: Option<&AdjacencyView>,
@@ -68,12 +68,13 @@ pub(crate) fn to_neighbour<F: FrameBuf>(
 }
 
 /// Makes the frame that a subscriber gets, as [`to_neighbour`].
-#[inline]
+#[inline(always)]
 pub(crate) fn to_session<F: FrameBuf>(
     work: &Work,
     index: SessionIndex,
     frame: &mut F,
     tables: &Tables,
+    police: Police,
 ) -> Result<PortIndex, State> {
     let Some(entry) = tables.sessions.entry(index) else { return Err(State::Drop(Reason::NoSubscriber)) };
     let flags = entry.down_flags();
@@ -88,6 +89,11 @@ pub(crate) fn to_session<F: FrameBuf>(
     let mtu = entry.mtu_down();
     if work.l3_len > mtu {
         return Err(State::TooBig(mtu));
+    }
+    if flags & flags::POLICE_DOWN != 0
+        && !tables.sessions.police(police.worker, index, Direction::Down, work.l3_len, police.now_ms)
+    {
+        return Err(State::Drop(Reason::PolicedDown));
     }
     let mss_mtu = if flags & flags::MSS_CLAMP != 0 { work.mss_mtu.min(mtu) } else { work.mss_mtu };
     let header = entry.header();

@@ -68,6 +68,13 @@ pub(crate) struct Work {
 
 const _: () = assert!(size_of::<Work>() <= 64);
 
+/// Whose credit a packet is charged to, and when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Police {
+    pub(crate) worker: usize,
+    pub(crate) now_ms: u64,
+}
+
 impl Work {
     const NONE: u32 = u32::MAX;
 

@@ -24,6 +24,10 @@ pub mod flags {
     pub const TRACE: u32 = 1 << 5;
     /// LCP Echo-Requests are answered by the workers.
     pub const ECHO: u32 = 1 << 6;
+    /// Packets from the client are policed.
+    pub const POLICE_UP: u32 = 1 << 7;
+    /// Packets to the client are policed.
+    pub const POLICE_DOWN: u32 = 1 << 8;
 }
 
 /// What a frame must have in common with its session besides what led to the entry: MAC address (48 bits), inner VID
@@ -138,7 +142,7 @@ pub struct Entry {
     up_flags: AtomicU32,
     ipv4: AtomicU32,
     gateway_ipv4: AtomicU32,
-    policer_up: AtomicU32,
+    spare_word_up: AtomicU32,
     vrf: AtomicU16,
     mtu_up: AtomicU16,
     prefix_len: AtomicU8,
@@ -154,7 +158,7 @@ pub struct Entry {
     mtu_down: AtomicU16,
     port: AtomicU8,
     header_len: AtomicU8,
-    policer_down: AtomicU32,
+    spare_word_down: AtomicU32,
     ipv4_down: AtomicU32,
     priority_map: AtomicU8,
     spare_down: [AtomicU8; 3],
@@ -294,20 +298,6 @@ impl Entry {
         usize::from(self.header_len.load(RELAXED))
     }
 
-    /// The upstream policer's index plus one, 0 for none.
-    #[must_use]
-    #[inline]
-    pub fn policer_up(&self) -> u32 {
-        self.policer_up.load(RELAXED)
-    }
-
-    /// The downstream policer's index plus one, 0 for none.
-    #[must_use]
-    #[inline]
-    pub fn policer_down(&self) -> u32 {
-        self.policer_down.load(RELAXED)
-    }
-
     /// The DSCP to PCP map's index plus one, 0 for none.
     #[must_use]
     #[inline]
@@ -372,8 +362,6 @@ impl Entry {
         self.mtu_up.store(mtu, RELAXED);
         self.mtu_down.store(mtu, RELAXED);
         self.vrf.store(spec.vrf.0, RELAXED);
-        self.policer_up.store(spec.policer_up, RELAXED);
-        self.policer_down.store(spec.policer_down, RELAXED);
         self.priority_map.store(spec.priority_map, RELAXED);
         self.up_flags.store(open, Ordering::Release);
         self.down_flags.store(open, Ordering::Release);
@@ -415,6 +403,12 @@ const fn spec_flags(spec: &SessionSpec) -> u32 {
     }
     if spec.echo_magic.is_some() {
         bits |= flags::ECHO;
+    }
+    if spec.policer_up.is_some() {
+        bits |= flags::POLICE_UP;
+    }
+    if spec.policer_down.is_some() {
+        bits |= flags::POLICE_DOWN;
     }
     bits
 }

@@ -2,6 +2,7 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::policer::Rate;
 use bng_wire::{MacAddr, PortIndex, SessionId, VlanStack, VrfId};
 
 /// The least IP limit that a session may have: below it IPv4 itself does not work (RFC 791 section 3.2).
@@ -52,10 +53,10 @@ pub struct SessionSpec {
     pub ipv4_up: bool,
     /// IPV6CP is open: IPv6 is forwarded.
     pub ipv6_up: bool,
-    /// The index of the upstream policer plus one; 0 for none.
-    pub policer_up: u32,
-    /// The index of the downstream policer plus one; 0 for none.
-    pub policer_down: u32,
+    /// What the client may send; `None` for as much as it can.
+    pub policer_up: Option<Rate>,
+    /// What may be sent to the client; `None` for as much as there is.
+    pub policer_down: Option<Rate>,
     /// The index of the DSCP to PCP map plus one; 0 for none.
     pub priority_map: u8,
 }
@@ -82,8 +83,8 @@ impl Default for SessionSpec {
             delegated_prefix: None,
             ipv4_up: false,
             ipv6_up: false,
-            policer_up: 0,
-            policer_down: 0,
+            policer_up: None,
+            policer_down: None,
             priority_map: 0,
         }
     }

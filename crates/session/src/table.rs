@@ -9,6 +9,7 @@ use bng_wire::{PortIndex, SessionId};
 use crate::counters::{SessionCounters, SessionTotals};
 use crate::entry::{Entry, flags};
 use crate::index::{DirectoryRef, Index, IndexWriter, PageRef};
+use crate::policer::{Buckets, Credits, Direction};
 use crate::spec::SessionSpec;
 
 /// The place of a session's entry, fixed for the session's life. Taken again for another session only after a grace
@@ -59,6 +60,10 @@ pub struct SessionTable {
     index: Index,
     /// One array for each worker.
     counters: Box<[Arena<SessionCounters>]>,
+    /// The policers, touched only where a session has one.
+    buckets: Arena<Buckets>,
+    /// One array for each worker.
+    credits: Box<[Arena<Credits>]>,
 }
 
 /// Most entries: cells are 32 bits wide, and the memory reserved stays below 4 GiB.
@@ -75,10 +80,16 @@ impl SessionTable {
             .map(|_| Arena::new(sessions, config.placement))
             .collect::<Result<Vec<_>, _>>()?
             .into_boxed_slice();
+        let credits = (0..config.workers.max(1))
+            .map(|_| Arena::new(sessions, config.placement))
+            .collect::<Result<Vec<_>, _>>()?
+            .into_boxed_slice();
         let table = Arc::new(Self {
             entries: Arena::new(sessions, config.placement)?,
             index: Index::new(sessions, config.placement)?,
             counters,
+            buckets: Arena::new(sessions, config.placement)?,
+            credits,
         });
         let writer = SessionWriter {
             table: Arc::clone(&table),
@@ -90,6 +101,29 @@ impl SessionTable {
             retired: VecDeque::new(),
         };
         Ok((table, writer))
+    }
+
+    /// True where a packet of so many octets is within the session's limit; it is charged then. Only for sessions whose
+    /// flags say so, and only on the worker of that number; `now_ms` is the clock of all workers.
+    ///
+    /// A call, so that packets of other sessions do not pay for registers that this needs.
+    #[inline(never)]
+    #[must_use]
+    pub fn police(&self, worker: usize, index: SessionIndex, direction: Direction, octets: u16, now_ms: u64) -> bool {
+        let at = index.0 as usize;
+        match (self.buckets.get(at), self.credits.get(worker).and_then(|credits| credits.get(at))) {
+            (Some(buckets), Some(credits)) => buckets.take(credits, direction, octets, now_ms),
+            _ => false,
+        }
+    }
+
+    fn set_policers(&self, slot: u32, spec: &SessionSpec, fresh: bool) {
+        let rates = [spec.policer_up, spec.policer_down];
+        if rates != [None, None]
+            && let Some(buckets) = self.buckets.get(slot as usize)
+        {
+            buckets.set(rates, self.credits.len(), fresh);
+        }
     }
 
     /// The first step of the walk: the space's directory.
@@ -222,6 +256,7 @@ impl SessionWriter {
             None => return Err(TableFull::Entries),
         };
         let Some(entry) = self.table.entries.get(slot as usize) else { return Err(TableFull::Entries) };
+        self.table.set_policers(slot, spec, true);
         entry.fill(spec, entry.generation().wrapping_add(1));
         if !self.index.set(&self.table.index, entry.place(), slot) {
             entry.close();
@@ -244,6 +279,7 @@ impl SessionWriter {
         let place = (spec.port.0, spec.vlans.outer_vid(), spec.session_id.0);
         let same = entry.place() == place && entry.key() == crate::SessionKey::new(spec.peer_mac, spec.vlans);
         if same {
+            self.table.set_policers(index.0, spec, false);
             entry.refresh(spec);
         }
         same
@@ -277,6 +313,11 @@ impl SessionWriter {
                     for arena in &self.table.counters {
                         if let Some(counters) = arena.get(index.0 as usize) {
                             counters.reset();
+                        }
+                    }
+                    for arena in &self.table.credits {
+                        if let Some(credits) = arena.get(index.0 as usize) {
+                            credits.reset();
                         }
                     }
                     self.free.push(index.0);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bng_dataplane::memory::{MemoryFrame, Outcome};
 use bng_dataplane::{PuntClass, Reason, Source, Verdict};
 use bng_fib::NextHop;
-use bng_session::SessionSpec;
+use bng_session::{Rate, SessionSpec};
 use bng_wire::{MacAddr, PortIndex};
 
 use crate::bed::*;
@@ -126,6 +126,22 @@ const CASES: &[Case] = &[
         (ACCESS, up(&ordinary()))
     }),
     (Reason::Host, |_| (ACCESS, up(&ip4(IP, GATEWAY, 17, 64, &datagram(40000, 53, b"resolver?"))))),
+    (Reason::PolicedUp, |bed| {
+        bed.change(|spec| spec.policer_up = Some(Rate { bits_per_second: 64_000, burst_octets: 3036 }));
+        let frame = up(&ip4(IP, SERVER, 17, 64, &[0; 1472]));
+        for _ in 0..2 {
+            bed.forward(ACCESS, &frame, CORE);
+        }
+        (ACCESS, frame)
+    }),
+    (Reason::PolicedDown, |bed| {
+        bed.change(|spec| spec.policer_down = Some(Rate { bits_per_second: 64_000, burst_octets: 3036 }));
+        let frame = down(&ip4(SERVER, IP, 17, 64, &[0; 1464]));
+        for _ in 0..2 {
+            bed.forward(CORE, &frame, ACCESS);
+        }
+        (CORE, frame)
+    }),
     (Reason::PingLimited, |bed| {
         let ping = up(&ip4(IP, GATEWAY, 1, 64, &[8, 0, 0xf7, 0xff, 0, 0, 0, 0]));
         for _ in 0..20 {
