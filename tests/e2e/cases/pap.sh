@@ -2,7 +2,7 @@
 # PAP (RFC 1334): a subscriber logs in, gets an address and name servers and reaches a host.
 bngd 's/auth: \[.*\]/auth: [pap]/'
 capture wire "$NS_ACCESS" acc0
-TARGETS=$HOST DF_PING=1 connect cli0 "$USER1" "$PASSWORD1"
+TARGETS="$GATEWAY $HOST" DF_PING=1 connect cli0 "$USER1" "$PASSWORD1"
 equal "the number of sessions" "$(sessions '.sessions | length')" 1
 equal "the user" "$(sessions '.sessions[0].user')" "$USER1"
 equal "the protocol" "$(sessions '.sessions[0].auth')" pap
