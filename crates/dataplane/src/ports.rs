@@ -5,6 +5,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use bng_wire::{MacAddr, PortIndex};
 
+use crate::priority::PriorityMaps;
+
 pub use bng_wire::ether::TpidSet;
 
 /// Which side of the router a port is on.
@@ -130,24 +132,35 @@ impl RouterAddresses {
     }
 }
 
-/// All ports, by [`PortIndex`], and the router's own addresses.
+/// All ports, by [`PortIndex`], with the router's own addresses and the priorities of what ports send.
 #[derive(Debug, Default)]
 pub struct PortTable {
     ports: Box<[PortEntry]>,
     router: RouterAddresses,
+    priorities: PriorityMaps,
 }
 
 impl PortTable {
     /// The ports in the order of their indexes; the router has no addresses yet.
     #[must_use]
     pub fn new(ports: Vec<PortEntry>) -> Self {
-        Self { ports: ports.into_boxed_slice(), router: RouterAddresses::default() }
+        Self {
+            ports: ports.into_boxed_slice(),
+            router: RouterAddresses::default(),
+            priorities: PriorityMaps::default(),
+        }
     }
 
     /// The router's own addresses.
     #[must_use]
     pub fn router(&self) -> &RouterAddresses {
         &self.router
+    }
+
+    /// The DSCP to PCP maps of frames to subscribers.
+    #[must_use]
+    pub fn priorities(&self) -> &PriorityMaps {
+        &self.priorities
     }
 
     /// The port's entry; `None` for an index beyond the last port.

@@ -9,6 +9,7 @@ use zerocopy::FromBytes;
 
 use crate::frame::{FrameBuf, PuntClass};
 use crate::pipeline::Tables;
+use crate::priority;
 use crate::reason::Reason;
 use crate::work::{Family, Police, State, Work};
 
@@ -117,6 +118,9 @@ pub(crate) fn to_session<F: FrameBuf>(
         }
     }
     pad(work, frame, len)?;
+    if flags & flags::PRIORITY != 0 {
+        priority::mark(frame, len, work.family, entry, tables);
+    }
     Ok(entry.port())
 }
 

@@ -28,6 +28,8 @@ pub mod flags {
     pub const POLICE_UP: u32 = 1 << 7;
     /// Packets to the client are policed.
     pub const POLICE_DOWN: u32 = 1 << 8;
+    /// Tags of frames to the client get their priority by a DSCP to PCP map.
+    pub const PRIORITY: u32 = 1 << 9;
 }
 
 /// What a frame must have in common with its session besides what led to the entry: MAC address (48 bits), inner VID
@@ -409,6 +411,9 @@ const fn spec_flags(spec: &SessionSpec) -> u32 {
     }
     if spec.policer_down.is_some() {
         bits |= flags::POLICE_DOWN;
+    }
+    if spec.priority_map != 0 {
+        bits |= flags::PRIORITY;
     }
     bits
 }

@@ -140,3 +140,58 @@ fn a_session_that_is_not_up_gets_nothing() {
     bed.drops(CORE, &down(&answer()), Reason::Ipv4NotUp);
     assert_eq!(bed.totals(bed.client), SessionTotals { down_drops: 1, ..SessionTotals::default() });
 }
+
+#[test]
+fn the_priority_of_both_tags_follows_the_dscp_where_a_map_says_so() {
+    let mut bed = Bed::new();
+    let vlans = tagged((0x88a8, 100), Some((0x8100, 200)));
+    let mut spec = SessionSpec { vlans, session_id: SessionId(9), ..bed.spec };
+    let session = bed.sessions.insert(&spec).expect("room");
+    let map = bed.pools.v4(bed.pool4).expect("a map");
+    assert!(map.set(IP.parse().expect("an address"), Some(session)));
+    // Expedited forwarding (46, RFC 3246) is 5 in the second map; nothing is in the first.
+    let priorities = |bed: &Bed, dscp, pcp| bed.pipeline.tables().ports.priorities().set(1, dscp, pcp);
+    assert!(priorities(&bed, 46, 5));
+    assert!(!priorities(&bed, 64, 5) && !priorities(&bed, 46, 8));
+    let marked = |bed: &mut Bed, dscp: u8| {
+        let mut packet = answer();
+        packet[1] = dscp << 2 | 1;
+        packet[10..12].fill(0);
+        let sum = bng_wire::checksum::checksum(&packet[..20]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        let out = bed.forward(CORE, &down(&packet), ACCESS);
+        // The identifiers are untouched, and so is the packet but for its hop.
+        assert_eq!((out[14] & 0x0f, out[15], out[18] & 0x0f, out[19]), (0, 100, 0, 200));
+        assert_eq!(out[30..30 + packet.len()], hopped(&packet));
+        (out[14] >> 4, out[18] >> 4)
+    };
+    for (map, expected) in [(0, 0), (1, 0), (2, 5 << 1), (200, 0)] {
+        spec.priority_map = map;
+        assert!(bed.sessions.update(session, &spec));
+        assert_eq!(marked(&mut bed, 46), (expected, expected), "map {map}");
+        assert_eq!(marked(&mut bed, 0), (0, 0));
+    }
+}
+
+#[test]
+fn the_priority_of_ipv6_follows_its_traffic_class_and_one_tag_is_enough() {
+    let mut bed = Bed::new();
+    assert!(bed.pipeline.tables().ports.priorities().set(0, 46, 7));
+    let spec =
+        SessionSpec { vlans: tagged((0x8100, 100), None), session_id: SessionId(9), priority_map: 1, ..bed.spec };
+    let session = bed.sessions.insert(&spec).expect("room");
+    let generation = bed.sessions.generation(session);
+    let to = "2001:db8:7777::".parse().expect("a prefix");
+    let hop = bng_fib::NextHop::Session { index: session.0, generation };
+    bed.fib.insert6(bng_wire::VrfId(0), to, 48, hop).expect("room");
+    let mut packet = ip6(SERVER6, "2001:db8:7777::1", 17, 64, &datagram(53, 40000, b"it is I."));
+    (packet[0], packet[1]) = (0x6b, 0x80);
+    let out = bed.forward(CORE, &down(&packet), ACCESS);
+    assert_eq!((&out[12..16], &out[26..26 + packet.len()]), (&[0x81, 0, 0xe0, 100][..], &hopped(&packet)[..]));
+    // Without a tag there is nowhere to say it.
+    bed.change(|spec| spec.priority_map = 1);
+    let mut packet = ip6(SERVER6, IP6, 17, 64, &datagram(53, 40000, b"it is I."));
+    (packet[0], packet[1]) = (0x6b, 0x80);
+    let out = bed.forward(CORE, &down(&packet), ACCESS);
+    assert_eq!(out, pppoe(CLIENT, AC, untagged(), 1, 0x57, &hopped(&packet)));
+}

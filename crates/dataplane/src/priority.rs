@@ -1,0 +1,73 @@
+//! From a packet's DSCP to the priority of its tags: maps that control sets and sessions refer to.
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use bng_session::Entry;
+
+use crate::frame::FrameBuf;
+use crate::pipeline::Tables;
+use crate::work::Family;
+
+/// How many maps there are.
+pub const PRIORITY_MAPS_MAX: usize = 16;
+/// Values of a DSCP (RFC 2474 section 3).
+const DSCPS: usize = 64;
+
+/// The DSCP to PCP maps; all PCPs are 0 at first. Each cell stands alone: while a map changes, a packet gets the old
+/// priority or the new one.
+#[derive(Debug)]
+pub struct PriorityMaps([[AtomicU8; DSCPS]; PRIORITY_MAPS_MAX]);
+
+impl Default for PriorityMaps {
+    fn default() -> Self {
+        Self(core::array::from_fn(|_| core::array::from_fn(|_| AtomicU8::new(0))))
+    }
+}
+
+impl PriorityMaps {
+    /// Sets the PCP (0 to 7, IEEE 802.1Q) of packets with this DSCP (0 to 63) in map number `map`, counted from 0;
+    /// sessions name it by one more. False, and nothing changed, where one of the three is out of range.
+    #[must_use]
+    pub fn set(&self, map: usize, dscp: u8, pcp: u8) -> bool {
+        let cell = self.0.get(map).and_then(|map| map.get(usize::from(dscp)));
+        match cell {
+            Some(cell) if pcp < 8 => {
+                cell.store(pcp, Ordering::Relaxed);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The PCP of `packet`, by the map that a session names (0 is none, whose PCP is 0).
+    #[must_use]
+    pub(crate) fn of_packet(&self, session_map: u8, family: Family, packet: &[u8]) -> u8 {
+        let Some([first, second]) = packet.first_chunk::<2>() else { return 0 };
+        let class = match family {
+            Family::V4 => *second,
+            // Four bits of version, eight of traffic class.
+            Family::V6 => first << 4 | second >> 4,
+        };
+        let map = usize::from(session_map).checked_sub(1).and_then(|map| self.0.get(map));
+        map.and_then(|map| map.get(usize::from(class >> 2))).map_or(0, |cell| cell.load(Ordering::Relaxed))
+    }
+}
+
+/// Writes the packet's priority into the tags of its subscriber's header, the first `header_len` octets of the frame: 22
+/// without a tag, 26 with one, 30 with two. Both tags get it: the outer one serves the access network, the inner one the client's
+/// line. A call, so that sessions without a map do not pay for it.
+#[inline(never)]
+pub(crate) fn mark<F: FrameBuf>(frame: &mut F, header_len: usize, family: Family, entry: &Entry, tables: &Tables) {
+    /// Offsets of the tags' first octet of PCP, DEI and VID.
+    const OUTER: usize = 14;
+    const INNER: usize = 18;
+    let Some((room, packet)) = frame.bytes_mut().split_at_mut_checked(header_len) else { return };
+    let pcp = tables.ports.priorities().of_packet(entry.priority_map(), family, packet);
+    for (offset, least) in [(OUTER, 26), (INNER, 30)] {
+        if header_len >= least
+            && let Some(octet) = room.get_mut(offset)
+        {
+            *octet = *octet & 0x1f | pcp << 5;
+        }
+    }
+}
