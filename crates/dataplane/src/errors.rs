@@ -14,7 +14,8 @@ use crate::work::Family;
 const ERROR_LEN_MAX_4: usize = 576;
 /// Time to live of our own packets.
 const TTL: u8 = 64;
-/// Precedence of ICMP errors: internetwork control (RFC 1812 section 4.3.2.5).
+/// Precedence of ICMP errors: internetwork control (RFC 1812 section 4.3.2.5). As a DSCP it is CS6 (RFC 4594), and IPv6
+/// errors have it too.
 const TOS_CONTROL: u8 = 0xc0;
 
 /// What an error says.
@@ -101,7 +102,8 @@ pub(crate) fn write4(room: &mut [u8], message: Message, src: u32, dst: u32, pack
 /// As [`write4`], ICMPv6.
 pub(crate) fn write6(room: &mut [u8], message: Message, src: u128, dst: u128, packet: &[u8]) -> Option<()> {
     let payload = room.len().checked_sub(ipv6::HEADER_LEN)?;
-    let header = ipv6::Header::new(src, dst, protocol::ICMPV6, TTL.saturating_add(1), payload);
+    let mut header = ipv6::Header::new(src, dst, protocol::ICMPV6, TTL.saturating_add(1), payload);
+    header.version_class_flow = (6 << 28 | u32::from(TOS_CONTROL) << 20).into();
     header.write(room).ok()?;
     let pseudo = Sum::ZERO.pseudo_ipv6(src, dst, protocol::ICMPV6, u32::try_from(payload).ok()?);
     write_message(room.get_mut(ipv6::HEADER_LEN..)?, message, packet, pseudo)

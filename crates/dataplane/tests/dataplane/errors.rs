@@ -48,6 +48,8 @@ fn check4(packet: &[u8], src: &str, dst: &str, kind: (u8, u8), rest: u32, about:
 
 fn check6(packet: &[u8], src: &str, dst: &str, kind: (u8, u8), rest: u32, about: &[u8]) {
     let header = ipv6::Header::check(packet).unwrap();
+    // Version 6, CS6, no flow.
+    assert_eq!(header.version_class_flow.get(), 0x6c00_0000);
     assert_eq!(header.total_len(), packet.len());
     assert_eq!((header.src.get(), header.dst.get()), (v6(src), v6(dst)));
     assert_eq!((header.next_header, header.hop_limit), (58, 64));
