@@ -162,7 +162,7 @@ pub struct AccountingConfig {
     pub interim_interval: Option<Duration>,
     /// By how many hundredths an interval may be shortened at random, 0 to 50.
     pub interim_jitter_percent: u32,
-    /// Requests in flight at most.
+    /// Requests in flight at most; half of `entries_max` where that is less.
     pub window: usize,
     /// Entries in the queue at most.
     pub entries_max: usize,
@@ -269,9 +269,11 @@ pub struct Accounting {
 impl Accounting {
     /// Nothing to tell yet. `seed` spreads interims.
     #[must_use]
-    pub fn new(config: AccountingConfig, seed: [u8; 32]) -> Self {
+    pub fn new(mut config: AccountingConfig, seed: [u8; 32]) -> Self {
+        // What is in flight is not dropped: it must not fill the queue, or the newest entry would be the one to go.
+        config.window = config.window.min(config.entries_max / 2).max(1);
         Self {
-            window: config.window.max(1),
+            window: config.window,
             retry_after: config.retry.0,
             config,
             sessions: HashMap::new(),
@@ -417,7 +419,7 @@ impl Accounting {
         if let Some(kind) = self.remove(id, out) {
             count(&mut self.counters.delivered, kind);
         }
-        self.window = self.window.saturating_mul(2).clamp(1, self.config.window.max(1));
+        self.window = self.window.saturating_mul(2).clamp(1, self.config.window);
         self.retry_at = None;
         self.retry_after = self.config.retry.0;
         self.pump(now, out);
