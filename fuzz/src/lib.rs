@@ -7,6 +7,7 @@ pub mod network;
 pub mod ppp_packet;
 pub mod ppp_session;
 pub mod pppoe;
+pub mod radius;
 pub mod receive_path;
 pub mod world;
 
@@ -20,5 +21,6 @@ pub const TARGETS: &[(&str, Run)] = &[
     ("ppp_packet", ppp_packet::run),
     ("ppp_session", ppp_session::run),
     ("network", network::run),
+    ("radius", radius::run),
     ("receive_path", receive_path::run),
 ];
