@@ -7,7 +7,7 @@ seconds=${1:-10}
 [ $# -gt 0 ] && shift
 command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz --locked" >&2; exit 1; }
 export RUSTC_BOOTSTRAP=1
-[ $# -gt 0 ] || set -- pppoe discovery ppp_packet ppp_session network radius receive_path
+[ $# -gt 0 ] || set -- pppoe discovery ppp_packet ppp_session ipv6 network radius receive_path
 failed=0
 for target in "$@"; do
     mkdir -p "corpus/$target" "found/$target"

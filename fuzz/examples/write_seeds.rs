@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bng_fuzz::input::Output;
+use bng_fuzz::ipv6;
 use bng_fuzz::receive_path::{ACCESS_FRAME, CORE_FRAME, TIME};
 use bng_fuzz::world::{CORE_MAC, ROUTER, World};
 use bng_testkit::{Client, ClientConfig, ClientState, Login};
@@ -196,4 +197,35 @@ fn main() {
     out.octet(0x07);
     out.time(Duration::from_secs(61));
     write("discovery", "all_kinds", &out.0);
+    let mut out = Output::default();
+    out.octet(2);
+    // One client's life: solicitations, an address and a prefix, all that may be done with them, each with the pools'
+    // answers and a while behind it.
+    let (client, server) = ("0001 000a 00030001 02005e100001", "0002 0008 0002 00007dd0 0102");
+    let empty = "0003 000c 00000001 00000000 00000000 0019 000c 00000002 00000000 00000000";
+    let held = "0003 0028 00000001 00000000 00000000 0005 0018 20010db8000000000000000000000000 00000000 00000000
+        0019 0029 00000002 00000000 00000000 001a 0019 00000000 00000000 38 20010db8000002000000000000000000";
+    for (what, octets) in [
+        (ipv6::ICMP, "85 00 0000 00000000".to_owned()),
+        (ipv6::ICMP | 0xa0, "87 00 0000 00000000 fe800000000000000000000000000001".to_owned()),
+        (ipv6::ICMP | 0x40, "80 00 0000 00010002 70696e67".to_owned()),
+        (ipv6::DHCP, format!("01 000001 {client} {empty} 0006 0004 0017 0018")),
+        (ipv6::DHCP, format!("03 000002 {client} {server} {empty}")),
+        (ipv6::DHCP, format!("05 000003 {client} {server} {held}")),
+        (ipv6::DHCP, format!("06 000004 {client} {held}")),
+        (ipv6::DHCP, format!("04 000005 {client} {held}")),
+        (ipv6::DHCP, format!("0b 000006 {client} 0006 0006 0017 0018 0020")),
+        (ipv6::DHCP | 0x10, format!("03 000007 {client} {server} {empty}")),
+        (ipv6::DHCP, format!("09 000008 {client} {server} {held}")),
+        (ipv6::DHCP, format!("08 000009 {client} {server} {held}")),
+        (ipv6::DHCP, format!("01 00000a {client} 000e 0000 {empty}")),
+    ] {
+        out.octet(what);
+        out.octets(&hex(&octets));
+        out.octet(ipv6::POOLS);
+        out.octet(ipv6::POOLS);
+        out.octet(ipv6::TIME);
+        out.time(Duration::from_secs(1));
+    }
+    write("ipv6", "one_life", &out.0);
 }

@@ -3,6 +3,7 @@
 
 pub mod discovery;
 pub mod input;
+pub mod ipv6;
 pub mod network;
 pub mod ppp_packet;
 pub mod ppp_session;
@@ -20,6 +21,7 @@ pub const TARGETS: &[(&str, Run)] = &[
     ("discovery", discovery::run),
     ("ppp_packet", ppp_packet::run),
     ("ppp_session", ppp_session::run),
+    ("ipv6", ipv6::run),
     ("network", network::run),
     ("radius", radius::run),
     ("receive_path", receive_path::run),
