@@ -267,6 +267,8 @@ impl Ipv6Session {
             Some(address) => (State::Offered, address),
             None => (State::Refused, Ipv6Addr::UNSPECIFIED),
         };
+        // Most sessions have one lease, and a vector that grows by itself begins with room for four.
+        self.leases.reserve_exact(1);
         self.leases.push(Lease {
             kind: ia.kind,
             state,
@@ -302,6 +304,8 @@ impl Ipv6Session {
         self.tickets = self.tickets.wrapping_add(2);
         let ticket = Ticket(self.tickets | u32::from(ia.kind == LeaseKind::Prefix));
         out.push(Action::Allocate { ticket, kind: ia.kind, hint, exact });
+        // Most sessions have one lease, and a vector that grows by itself begins with room for four.
+        self.leases.reserve_exact(1);
         self.leases.push(Lease {
             kind: ia.kind,
             state: State::Asked { exact },

@@ -58,3 +58,13 @@ impl Lease {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Lease;
+
+    #[test]
+    fn a_lease_is_small() {
+        assert_eq!(size_of::<Lease>(), 48);
+    }
+}

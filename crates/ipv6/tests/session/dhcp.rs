@@ -354,3 +354,22 @@ fn sizes() {
     println!("Ipv6Session {session} octets");
     assert!(session <= 256, "{session}");
 }
+
+/// A pool that gives another prefix than the one that alone will do: it goes back, and the client begins anew.
+#[test]
+fn another_prefix_than_the_exact_one_is_given_back() {
+    let mut lab = Lab::new(config());
+    lab.prompt = false;
+    let held = prefix("2001:db8:1000:900::/56");
+    let renew = Ask::new(kind::RENEW).server().pd(1, &[held]).octets();
+    assert_eq!(lab.receive(&dhcp_packet(client_address(), SERVERS, &renew)), Ok(()));
+    let (ticket, _, hint, exact) = lab.open.remove(0);
+    assert_eq!((hint, exact), (Some(held), true));
+    let other = prefix("2001:db8:1000:a00::/56");
+    lab.pools.held.insert(other);
+    let mut out = Vec::new();
+    lab.session.granted(lab.now, ticket, Some(other), &mut out);
+    lab.carry_out(out);
+    assert!(lab.pools.held.is_empty() && lab.routes.is_empty());
+    assert_eq!(Answer::parse(&lab.sent[0]).ia_status(LeaseKind::Prefix), [(1, NO_BINDING)]);
+}
