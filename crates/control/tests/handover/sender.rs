@@ -251,6 +251,7 @@ impl Seat {
     fn receive(&mut self, frame: &[u8], table: &mut Table<'_>) {
         let mut out = Vec::new();
         self.client.handle(Instant::now(), frame, &mut out);
+        self.client.take_events();
         let opened = matches!(self.stage, Stage::Dialling { .. }) && self.client.state() == ClientState::Open;
         self.send(out, table);
         if opened {
