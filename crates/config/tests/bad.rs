@@ -66,7 +66,7 @@ const ERRORS: &[Case] = &[
     ("echo_interval: 30s", "echo_interval: 30", 20, "profiles.residential.ppp.echo_interval", "expected a time from 0 to 1h, found `30`", "a time has a unit: write `30s`"),
     ("echo_interval: 30s", "echo_interval: 30sec", 20, "profiles.residential.ppp.echo_interval", "expected a time from 0 to 1h, found `30sec`", "write a number and a unit"),
     ("echo_interval: 30s", "echo_interval: 2h", 20, "profiles.residential.ppp.echo_interval", "expected a time from 0 to 1h, found `2h`", ""),
-    ("auth: [chap-md5, pap]", "auth: [chap-md, pap]", 20, "profiles.residential.ppp.auth[0]", "expected `chap-md5` or `pap`, found `chap-md`", "did you mean `chap-md5`?"),
+    ("auth: [chap-md5, pap]", "auth: [chap-md, pap]", 20, "profiles.residential.ppp.auth[0]", "expected `chap-md5`, `ms-chap-v2` or `pap`, found `chap-md`", "did you mean `chap-md5`?"),
     ("auth: [chap-md5, pap]", "auth: [pap, pap]", 20, "profiles.residential.ppp.auth[1]", "this protocol is already in the list", ""),
     ("auth: [chap-md5, pap]", "auth: []", 20, "profiles.residential.ppp.auth", "at least one authentication protocol", ""),
     ("auth: [chap-md5, pap]", "auth: pap", 20, "profiles.residential.ppp.auth", "expected a list, found the single value `pap`", "write it in brackets"),
