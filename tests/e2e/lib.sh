@@ -85,12 +85,13 @@ hang_up() {
 }
 client_log() { echo "$LAB_FOLDER/$1.log"; }
 
-# capture NAME NAMESPACE INTERFACE [tcpdump option...]: writes $LAB_FOLDER/NAME.pcap until capture_end NAME.
+# capture NAME NAMESPACE INTERFACE [tcpdump option...]: writes $LAB_FOLDER/NAME.pcap until capture_end NAME. In immediate
+# mode: otherwise the kernel holds frames back for up to a second, and a capture's end throws those away.
 declare -A CAPTURES=()
 capture() {
     local name=$1 namespace=$2 interface=$3
     shift 3
-    setsid ip netns exec "$namespace" tcpdump -Z root -n -i "$interface" -U -B 32768 -w "$LAB_FOLDER/$name.pcap" "$@" \
+    setsid ip netns exec "$namespace" tcpdump -Z root -n -i "$interface" --immediate-mode -s 4096 -U -B 32768 -w "$LAB_FOLDER/$name.pcap" "$@" \
         2> "$LAB_FOLDER/$name.tcpdump" < /dev/null &
     CAPTURES[$name]=$!
     LAB_STARTED+=("$!")
