@@ -104,7 +104,7 @@ impl Executor {
                     }
                     Action::Authenticate(request) => {
                         // No profile can be configured with a remote AAA yet; refusing is the safe answer if one is.
-                        let verdict = AaaVerdict::Reject(AuthFailure::Unreachable);
+                        let verdict = AaaVerdict::from(AuthFailure::Unreachable);
                         subscribers.handle(now, Input::AaaResult { request: request.request, verdict }, &mut follow_up);
                     }
                     Action::Event(event) => {

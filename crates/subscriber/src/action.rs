@@ -3,8 +3,9 @@
 use crate::config::PoolIndex;
 use crate::event::SessionEvent;
 use bng_ppp::{AuthRequest, EndCause};
-use bng_session::{SessionIndex, SessionSpec, SessionTotals};
-use bng_wire::{Line, PortIndex, VrfId};
+use bng_session::{Rate, SessionIndex, SessionSpec, SessionTotals};
+use bng_wire::pppoe::AccessLine;
+use bng_wire::{Line, MacAddr, PortIndex, SessionId, VrfId};
 use core::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -143,8 +144,8 @@ pub enum Action {
         /// The address, a /32.
         address: Ipv4Addr,
     },
-    /// Have credentials checked and answer with [`Input::AaaResult`]. Only for profiles with
-    /// [`crate::AaaMethod::Remote`].
+    /// Have credentials checked and answer with [`Input::AaaResult`]. Only for profiles whose
+    /// [`crate::AaaMethod::asks_owner`].
     Authenticate(Box<AaaRequest>),
     /// Something that belongs in the log and in records.
     Event(SessionEvent),
@@ -157,10 +158,14 @@ pub struct AaaRequest {
     pub request: RequestId,
     /// Where the client is.
     pub line: Line,
-    /// TR-101 circuit id, where the access node put one in.
-    pub circuit_id: Option<Box<[u8]>>,
-    /// TR-101 remote id.
-    pub remote_id: Option<Box<[u8]>>,
+    /// Its PPPoE session id.
+    pub session_id: SessionId,
+    /// Our MAC address on its port.
+    pub local_mac: MacAddr,
+    /// The largest IP packet towards the client, in octets.
+    pub peer_mru: u16,
+    /// What the access node says about the line (TR-101), where it says something.
+    pub access_line: Option<AccessLine>,
     /// What the client sent.
     pub credentials: AuthRequest,
 }
@@ -169,20 +174,56 @@ pub struct AaaRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AaaVerdict {
     /// The client may come in.
-    Accept(Authorization),
+    Accept(Box<Authorization>),
     /// The client is refused.
-    Reject(AuthFailure),
+    Reject {
+        /// Why.
+        failure: AuthFailure,
+        /// Text for the client; empty: [`AuthFailure::message`].
+        message: Vec<u8>,
+    },
 }
 
-/// What an accepted client gets beyond its profile.
+impl From<AuthFailure> for AaaVerdict {
+    fn from(failure: AuthFailure) -> Self {
+        Self::Reject { failure, message: Vec::new() }
+    }
+}
+
+/// What an accepted client gets beyond its profile, or in place of what its profile says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Authorization {
-    /// Its own address; else one from the profile's pools.
+    /// Its own address; else one from `ipv4_pool` or the profile's pools.
     pub ipv4: Option<Ipv4Addr>,
+    /// The pool its address is from, in place of the profile's.
+    pub ipv4_pool: Option<PoolIndex>,
+    /// Primary and secondary DNS server, in place of the profile's.
+    pub ipv4_dns: Option<[Option<Ipv4Addr>; 2]>,
+    /// Primary and secondary NBNS server, in place of the profile's.
+    pub ipv4_nbns: Option<[Option<Ipv4Addr>; 2]>,
     /// How long the session may last.
     pub session_timeout: Option<Duration>,
+    /// After how long without a packet from the client the session ends.
+    pub idle_timeout: Option<Duration>,
+    /// What the client may send.
+    pub rate_up: Option<Rate>,
+    /// What may be sent to the client.
+    pub rate_down: Option<Rate>,
     /// Text for the client.
     pub message: Vec<u8>,
+}
+
+/// A change of a session while it is up (RFC 5176). What is `None` stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Change {
+    /// How long the session may last, counted from when it was let in.
+    pub session_timeout: Option<Duration>,
+    /// After how long without a packet from the client the session ends, from now on.
+    pub idle_timeout: Option<Duration>,
+    /// What the client may send.
+    pub rate_up: Option<Rate>,
+    /// What may be sent to the client.
+    pub rate_down: Option<Rate>,
 }
 
 /// Why a client was refused.

@@ -190,6 +190,19 @@ pub enum AaaMethod {
     Local,
     /// The owner: [`crate::Action::Authenticate`] goes out, [`crate::Input::AaaResult`] comes back.
     Remote,
+    /// The owner; the local list where the owner says [`crate::AuthFailure::Unreachable`] or nothing in time. A refusal
+    /// is a refusal.
+    RemoteThenLocal,
+    /// The local list; the owner about a name that is not in it. A wrong password is a refusal.
+    LocalThenRemote,
+}
+
+impl AaaMethod {
+    /// Whether the owner may be asked.
+    #[must_use]
+    pub const fn asks_owner(self) -> bool {
+        !matches!(self, Self::Local)
+    }
 }
 
 /// What happens when a user who has a session logs in again from another line. (A redial from the same line always

@@ -38,13 +38,14 @@ mod timers;
 mod users;
 pub mod view;
 
-pub use action::{AaaRequest, AaaVerdict, Action, AuthFailure, Authorization, Input, RequestId, SubscriberKey};
+pub use action::{AaaRequest, AaaVerdict, Action, AuthFailure, Authorization, Change, Input, RequestId, SubscriberKey};
 pub use bng_discovery::{
     AccessPort, AccessRule, ControlPriority, DiscoveryDrop, DiscoveryLimits, LockOutBy, LockOutPolicy, ProfileIndex,
     Rate, RateLimits, ServiceProfile, VidRange, VlanMatch,
 };
 pub use bng_pool::{Ipv4PoolConfig, Ipv4Range, PrefixPoolConfig};
 pub use bng_ppp::{AuthMethod, AuthRequest, Credentials, EndCause, PppConfig};
+pub use bng_session::Rate as PolicerRate;
 pub use config::{
     AaaMethod, ConfigError, DuplicateUser, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile,
     Profile, SubscriberConfig, WhenFull,

@@ -1,10 +1,10 @@
 //! What comes of a session's link: packets to send, credentials to check, addresses to give.
 
-use crate::action::{AaaRequest, AaaVerdict, Action, AuthFailure, Authorization, RequestId};
+use crate::action::{AaaRequest, AaaVerdict, Action, AuthFailure, Authorization, Change, RequestId, SubscriberKey};
 use crate::config::{AaaMethod, DuplicateUser, PoolIndex};
 use crate::event::EventKind;
 use crate::frame::session_frame;
-use crate::session::{Entry, HeldAddress, Session};
+use crate::session::{Entry, Grant, HeldAddress, Session};
 use crate::subscribers::{PoolOf, Subscribers};
 use bng_pool::TakeError;
 use bng_ppp::{Action as PppAction, AuthMethod, AuthRequest, AuthVerdict, Credentials, EndCause, Ipv4Offer, Ipv6Offer};
@@ -63,6 +63,7 @@ impl Subscribers {
                     PppAction::LinkDown => {
                         session.transaction = None;
                         session.aaa_deadline = None;
+                        session.pending = None;
                         session.waiting = None;
                         self.event(now, session, EventKind::LinkDown, out);
                     }
@@ -127,6 +128,8 @@ impl Subscribers {
             gateway_ipv4: profile.and_then(|profile| profile.ipv4.as_ref()).map(|ipv4| ipv4.gateway),
             ipv4_up: session.ipv4_up,
             ipv6_up: session.ipv6_up,
+            policer_up: session.grant.as_ref().and_then(|grant| grant.rate_up),
+            policer_down: session.grant.as_ref().and_then(|grant| grant.rate_down),
             ..SessionSpec::default()
         }
     }
@@ -183,29 +186,47 @@ impl Subscribers {
         let name = request.credentials.name();
         if session.authenticated && session.user.as_deref() != Some(name).filter(|name| !name.is_empty()) {
             // A link that negotiates anew is still the same subscriber's: its records and address are.
-            self.verdict(now, session, AaaVerdict::Reject(AuthFailure::Rejected), more, out);
+            self.verdict(now, session, AuthFailure::Rejected.into(), more, out);
             return;
         }
         session.user = Some(name).filter(|name| !name.is_empty()).map(Box::from);
-        match self.profiles.get(usize::from(session.profile.0)).map(|state| state.profile.aaa) {
-            Some(AaaMethod::Remote) => {
-                session.aaa_deadline = now.checked_add(self.limits.aaa_timeout);
-                out.push(Action::Authenticate(Box::new(AaaRequest {
-                    request: RequestId { session: session.key, transaction: request.transaction },
-                    line: session.line,
-                    circuit_id: session.circuit_id().map(Box::from),
-                    remote_id: session.remote_id().map(Box::from),
-                    credentials: request,
-                })));
+        let method =
+            self.profiles.get(usize::from(session.profile.0)).map_or(AaaMethod::Local, |state| state.profile.aaa);
+        let verdict = match method {
+            AaaMethod::Local => self.local(&request.credentials),
+            AaaMethod::LocalThenRemote => match self.local(&request.credentials) {
+                AaaVerdict::Reject { failure: AuthFailure::UnknownUser, .. } => {
+                    return self.ask_owner(now, session, request, out);
+                }
+                verdict => verdict,
+            },
+            AaaMethod::RemoteThenLocal => {
+                session.pending = Some(Box::new(request.clone()));
+                return self.ask_owner(now, session, request, out);
             }
-            Some(AaaMethod::Local) | None => {
-                let verdict = match self.users.check(&request.credentials) {
-                    Ok(authorization) => AaaVerdict::Accept(authorization),
-                    Err(failure) => AaaVerdict::Reject(failure),
-                };
-                self.verdict(now, session, verdict, more, out);
-            }
+            AaaMethod::Remote => return self.ask_owner(now, session, request, out),
+        };
+        self.verdict(now, session, verdict, more, out);
+    }
+
+    fn local(&self, credentials: &Credentials) -> AaaVerdict {
+        match self.users.check(credentials) {
+            Ok(authorization) => AaaVerdict::Accept(Box::new(authorization)),
+            Err(failure) => failure.into(),
         }
+    }
+
+    fn ask_owner(&mut self, now: Instant, session: &mut Session, credentials: AuthRequest, out: &mut Vec<Action>) {
+        session.aaa_deadline = now.checked_add(self.limits.aaa_timeout);
+        out.push(Action::Authenticate(Box::new(AaaRequest {
+            request: RequestId { session: session.key, transaction: credentials.transaction },
+            line: session.line,
+            session_id: session.session_id,
+            local_mac: session.local_mac,
+            peer_mru: session.peer_mru,
+            access_line: session.access_line.clone(),
+            credentials,
+        })));
     }
 
     /// The owner's answer to [`Action::Authenticate`].
@@ -222,7 +243,7 @@ impl Subscribers {
 
     /// The owner has not answered [`Action::Authenticate`] in time.
     pub(crate) fn aaa_timeout(&mut self, now: Instant, session: Box<Session>, out: &mut Vec<Action>) {
-        self.decide(now, session, AaaVerdict::Reject(AuthFailure::Unreachable), out);
+        self.decide(now, session, AuthFailure::Unreachable.into(), out);
     }
 
     fn decide(&mut self, now: Instant, mut session: Box<Session>, verdict: AaaVerdict, out: &mut Vec<Action>) {
@@ -240,12 +261,18 @@ impl Subscribers {
         out: &mut Vec<Action>,
     ) {
         session.aaa_deadline = None;
+        let verdict = match (session.pending.take(), verdict) {
+            (Some(request), AaaVerdict::Reject { failure: AuthFailure::Unreachable, .. }) => {
+                self.local(&request.credentials)
+            }
+            (_, verdict) => verdict,
+        };
         match verdict {
             AaaVerdict::Accept(authorization) => match self.duplicates(now, session, out) {
                 Ok(()) => self.authorize(now, session, authorization, more, out),
-                Err(failure) => self.reject(now, session, failure, more, out),
+                Err(failure) => self.reject(now, session, failure, Vec::new(), more, out),
             },
-            AaaVerdict::Reject(failure) => self.reject(now, session, failure, more, out),
+            AaaVerdict::Reject { failure, message } => self.reject(now, session, failure, message, more, out),
         }
     }
 
@@ -254,6 +281,7 @@ impl Subscribers {
         now: Instant,
         session: &mut Session,
         failure: AuthFailure,
+        message: Vec<u8>,
         more: &mut Vec<PppAction>,
         out: &mut Vec<Action>,
     ) {
@@ -262,7 +290,8 @@ impl Subscribers {
         }
         self.event(now, session, EventKind::AuthFailed { failure }, out);
         if let Some(transaction) = session.transaction.take() {
-            let verdict = AuthVerdict::Reject { message: failure.message().as_bytes().to_vec() };
+            let message = if message.is_empty() { failure.message().as_bytes().to_vec() } else { message };
+            let verdict = AuthVerdict::Reject { message };
             session.ppp.auth_result(now, transaction, verdict, more);
         }
     }
@@ -298,7 +327,7 @@ impl Subscribers {
         &mut self,
         now: Instant,
         session: &mut Session,
-        authorization: Authorization,
+        authorization: Box<Authorization>,
         more: &mut Vec<PppAction>,
         out: &mut Vec<Action>,
     ) {
@@ -308,10 +337,10 @@ impl Subscribers {
                 self.accept(now, session, &authorization, more, out);
             }
             Err(NoAddress::Wait) if self.waiters.len() < WAITERS_MAX => {
-                session.waiting = Some(Box::new(authorization));
+                session.waiting = Some(authorization);
                 self.waiters.push_back(session.key);
             }
-            Err(NoAddress::Refused(failure)) => self.reject(now, session, failure, more, out),
+            Err(NoAddress::Refused(failure)) => self.reject(now, session, failure, Vec::new(), more, out),
             Err(NoAddress::Wait | NoAddress::Exhausted) => {
                 self.statistics.pool_exhausted = self.statistics.pool_exhausted.saturating_add(1);
                 self.event(now, session, EventKind::PoolExhausted, out);
@@ -345,6 +374,11 @@ impl Subscribers {
                 session.indexed_user = true;
             }
             session.ends_at = authorization.session_timeout.and_then(|timeout| now.checked_add(timeout));
+            session.authenticated_at = Some(now);
+        }
+        session.grant = Grant::new(authorization);
+        if let Some(grant) = session.grant.as_mut() {
+            grant.watch(now, authorization.idle_timeout);
         }
         if let Some(held) = session.address.filter(|held| held.fixed) {
             self.fixed.insert((held.vrf, held.address), session.key.slot);
@@ -356,8 +390,8 @@ impl Subscribers {
             ipv4: ipv4.map(|(held, profile)| Ipv4Offer {
                 local: profile.gateway,
                 peer: held.address,
-                dns: profile.dns,
-                nbns: profile.nbns,
+                dns: authorization.ipv4_dns.unwrap_or(profile.dns),
+                nbns: authorization.ipv4_nbns.unwrap_or(profile.nbns),
             }),
             ipv6: state
                 .filter(|state| state.ppp.ipv6)
@@ -365,6 +399,26 @@ impl Subscribers {
             message: authorization.message.clone(),
         };
         session.ppp.auth_result(now, transaction, verdict, more);
+    }
+
+    /// Changes a session while it is up: all of it, or nothing. False: there is no such session that was let in.
+    pub fn change(&mut self, now: Instant, key: SubscriberKey, change: &Change, out: &mut Vec<Action>) -> bool {
+        let Some(Entry::Live(session)) = self.entries.get(key) else { return false };
+        let Some(since) = session.authenticated_at.filter(|_| session.authenticated) else { return false };
+        let Some(mut session) = self.take_live(key) else { return false };
+        if let Some(timeout) = change.session_timeout {
+            // Counted from the beginning; one that has passed already ends the session at once.
+            session.ends_at = since.checked_add(timeout);
+        }
+        let grant = session.grant.get_or_insert_default();
+        if change.idle_timeout.is_some() {
+            grant.watch(now, change.idle_timeout);
+        }
+        grant.rate_up = change.rate_up.or(grant.rate_up);
+        grant.rate_down = change.rate_down.or(grant.rate_down);
+        out.push(Action::Update { key, spec: self.spec(&session) });
+        self.work(now, session, out, |_, _| {});
+        true
     }
 
     /// An address has come free: sessions that wait get one, in the order in which they came.
@@ -377,7 +431,7 @@ impl Subscribers {
                 continue;
             };
             let mut first = Vec::new();
-            self.authorize(now, &mut session, *authorization, &mut first, out);
+            self.authorize(now, &mut session, authorization, &mut first, out);
             self.work(now, session, out, |_, actions| actions.append(&mut first));
         }
     }
@@ -405,7 +459,8 @@ impl Subscribers {
             Some(user) => stable_hash(user),
             None => stable_hash(&session.line.peer_mac.0),
         });
-        for index in &ipv4.pools {
+        let named = authorization.ipv4_pool.as_ref().map(core::slice::from_ref);
+        for index in named.unwrap_or(&ipv4.pools) {
             if let Some(PoolOf::Ipv4(pool)) = self.pools.get_mut(usize::from(index.0)).map(|state| &mut state.kind)
                 && let Ok(address) = pool.allocate(sticky)
             {

@@ -5,8 +5,8 @@ use crate::config::PoolIndex;
 use crate::event::EventKind;
 use crate::view::{SessionState, SessionView};
 use bng_discovery::{ProfileIndex, RequestFingerprint};
-use bng_ppp::{AuthMethod, Phase, Ppp};
-use bng_session::SessionIndex;
+use bng_ppp::{AuthMethod, AuthRequest, Phase, Ppp};
+use bng_session::{Rate, SessionIndex};
 use bng_wire::pppoe::AccessLine;
 use bng_wire::{Line, MacAddr, SessionId, VrfId};
 use core::net::Ipv4Addr;
@@ -65,14 +65,20 @@ pub(crate) struct Session {
     pub(crate) ppp: Ppp,
     pub(crate) created: Instant,
     pub(crate) up_since: Option<Instant>,
+    /// When the client was first let in.
+    pub(crate) authenticated_at: Option<Instant>,
     /// Session-Timeout.
     pub(crate) ends_at: Option<Instant>,
     /// When a credential check by the owner has taken too long.
     pub(crate) aaa_deadline: Option<Instant>,
     /// The credential check that is outstanding.
     pub(crate) transaction: Option<u32>,
+    /// What the client sent, where the local list is to be asked if the owner cannot say.
+    pub(crate) pending: Option<Box<AuthRequest>>,
     /// Accepted, and waiting for an address that another session is letting go of.
     pub(crate) waiting: Option<Box<Authorization>>,
+    /// What AAA gave beyond the profile, where it gave something that has to be kept.
+    pub(crate) grant: Option<Box<Grant>>,
     pub(crate) user: Option<Box<[u8]>>,
     pub(crate) auth_method: Option<AuthMethod>,
     pub(crate) address: Option<HeldAddress>,
@@ -94,6 +100,38 @@ pub(crate) struct Session {
     pub(crate) echo_asked_at: Option<Instant>,
     recent: [(u32, u8); RECENT],
     recent_len: u8,
+}
+
+/// What AAA gave a session beyond its profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Grant {
+    pub(crate) rate_up: Option<Rate>,
+    pub(crate) rate_down: Option<Rate>,
+    pub(crate) idle_timeout: Option<Duration>,
+    /// When the upstream counter was last seen to have moved, what it was, and when to look again.
+    active_at: Option<Instant>,
+    active_seen: u64,
+    idle_look_at: Option<Instant>,
+}
+
+impl Grant {
+    /// What there is to keep of an authorisation; `None` for nothing.
+    pub(crate) fn new(authorization: &Authorization) -> Option<Box<Self>> {
+        let grant = Self {
+            rate_up: authorization.rate_up,
+            rate_down: authorization.rate_down,
+            idle_timeout: authorization.idle_timeout,
+            ..Self::default()
+        };
+        (grant != Self::default()).then(|| Box::new(grant))
+    }
+
+    /// From now on the session is idle after this time.
+    pub(crate) fn watch(&mut self, now: Instant, idle_timeout: Option<Duration>) {
+        self.idle_timeout = idle_timeout;
+        self.active_at = Some(now);
+        self.idle_look_at = idle_timeout.and_then(|timeout| now.checked_add(timeout));
+    }
 }
 
 /// What a session begins with.
@@ -125,10 +163,13 @@ impl Session {
             ppp: new.ppp,
             created: now,
             up_since: None,
+            authenticated_at: None,
             ends_at: None,
             aaa_deadline: None,
             transaction: None,
+            pending: None,
             waiting: None,
+            grant: None,
             user: None,
             auth_method: None,
             address: None,
@@ -174,7 +215,25 @@ impl Session {
 
     /// The nearest time at which something is to be done.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        [self.ppp.poll_timeout(), self.ends_at, self.aaa_deadline].into_iter().flatten().min()
+        let idle = self.grant.as_ref().and_then(|grant| grant.idle_look_at);
+        [self.ppp.poll_timeout(), self.ends_at, self.aaa_deadline, idle].into_iter().flatten().min()
+    }
+
+    /// True where Idle-Timeout has passed without a packet from the client; `upstream` is their number so far.
+    pub(crate) fn is_idle(&mut self, now: Instant, upstream: u64) -> bool {
+        let Some(grant) = self.grant.as_mut() else { return false };
+        let Some(timeout) = grant.idle_timeout else { return false };
+        if grant.active_seen != upstream {
+            grant.active_seen = upstream;
+            grant.active_at = Some(now);
+        }
+        let ends = grant.active_at.and_then(|at| at.checked_add(timeout));
+        if ends.is_some_and(|ends| ends <= now) {
+            grant.idle_look_at = None;
+            return true;
+        }
+        grant.idle_look_at = ends;
+        false
     }
 
     /// Remembers an event for the operator.
@@ -208,6 +267,8 @@ impl Session {
             local_mru: self.local_mru,
             circuit_id: self.circuit_id().map(Box::from),
             remote_id: self.remote_id().map(Box::from),
+            access_line: self.access_line.clone(),
+            local_mac: self.local_mac,
             age: now.saturating_duration_since(self.created),
             uptime: self.up_since.map(|since| now.saturating_duration_since(since)),
             events: self
@@ -240,6 +301,8 @@ impl Leaving {
             local_mru: 0,
             circuit_id: None,
             remote_id: None,
+            access_line: None,
+            local_mac: MacAddr::ZERO,
             age: now.saturating_duration_since(self.created),
             uptime: None,
             events: Vec::new(),

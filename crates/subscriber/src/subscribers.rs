@@ -1,7 +1,7 @@
 //! All subscribers of the box: what is kept, what comes in, what is shown.
 
 use crate::action::{Action, Input, SubscriberKey};
-use crate::config::{AaaMethod, ConfigError, Limits, PoolIndex, PoolKind, Profile, SubscriberConfig};
+use crate::config::{ConfigError, Limits, PoolIndex, PoolKind, Profile, SubscriberConfig};
 use crate::event::{EventKind, SessionEvent};
 use crate::index::Index;
 use crate::session::{Entry, Session};
@@ -336,7 +336,7 @@ impl Subscribers {
     /// True where a profile asks its owner to check credentials.
     #[must_use]
     pub fn needs_aaa(&self) -> bool {
-        self.profiles.iter().any(|state| state.profile.aaa == AaaMethod::Remote)
+        self.profiles.iter().any(|state| state.profile.aaa.asks_owner())
     }
 
     pub(crate) fn drop_frame(&mut self, reason: Drop) {
@@ -435,6 +435,9 @@ impl Subscribers {
             session.upstream_seen = seen;
             if activity {
                 session.ppp.upstream_activity(now);
+            }
+            if session.is_idle(now, seen) {
+                session.ppp.close(now, EndCause::IdleTimeout, actions);
             }
             if due(session.ends_at) {
                 session.ends_at = None;

@@ -62,7 +62,12 @@ impl Users {
         if user.disabled {
             return Err(AuthFailure::Disabled);
         }
-        Ok(Authorization { ipv4: user.ipv4, session_timeout: user.session_timeout, message })
+        Ok(Authorization {
+            ipv4: user.ipv4,
+            session_timeout: user.session_timeout,
+            message,
+            ..Authorization::default()
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use crate::action::SubscriberKey;
 use bng_discovery::ProfileIndex;
 use bng_ppp::AuthMethod;
 use bng_session::SessionIndex;
+use bng_wire::pppoe::AccessLine;
 use bng_wire::{MacAddr, PortIndex, SessionId, VlanStack};
 use core::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -79,6 +80,10 @@ pub struct SessionView {
     pub circuit_id: Option<Box<[u8]>>,
     /// TR-101 remote id.
     pub remote_id: Option<Box<[u8]>>,
+    /// All that the access node says about the line.
+    pub access_line: Option<AccessLine>,
+    /// Our MAC address on the port.
+    pub local_mac: MacAddr,
     /// Time since the PADR.
     pub age: Duration,
     /// Time since the first network protocol opened.

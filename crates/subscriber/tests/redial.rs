@@ -193,6 +193,7 @@ fn credentials_checked_from_afar() {
             ipv4: Some(Ipv4Addr::new(203, 0, 113, 77)),
             session_timeout: Some(secs(60)),
             message: b"welcome".to_vec(),
+            ..Authorization::default()
         }),
         "user2@example.net" => Err(AuthFailure::Rejected),
         // An address that is the gateway's: never given.
@@ -218,13 +219,13 @@ fn credentials_checked_from_afar() {
     let request = *world.aaa_requests.last().unwrap();
     let mut wrong = request;
     wrong.transaction = wrong.transaction.wrapping_add(1);
-    world.input(Input::AaaResult { request: wrong, verdict: AaaVerdict::Accept(Authorization::default()) });
+    world.input(Input::AaaResult { request: wrong, verdict: AaaVerdict::Accept(Box::default()) });
     assert_eq!(world.clients[late].state(), ClientState::Authenticating);
     world.run(secs(3));
     let events = world.clients[late].take_events();
     assert!(events.contains(&ClientEvent::LoginFailed("authentication service unavailable".into())), "{events:?}");
     let live = world.subscribers.gauges().live;
-    world.input(Input::AaaResult { request, verdict: AaaVerdict::Accept(Authorization::default()) });
+    world.input(Input::AaaResult { request, verdict: AaaVerdict::Accept(Box::default()) });
     assert_eq!(world.subscribers.gauges().live, live);
     assert_eq!(world.subscribers.statistics().auth_refused[AuthFailure::Unreachable as usize], 1);
 }

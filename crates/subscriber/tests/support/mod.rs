@@ -372,8 +372,8 @@ impl World {
                     if let Some(decide) = self.aaa {
                         let name = String::from_utf8_lossy(request.credentials.credentials.name()).into_owned();
                         let verdict = match decide(&name) {
-                            Ok(authorization) => AaaVerdict::Accept(authorization),
-                            Err(failure) => AaaVerdict::Reject(failure),
+                            Ok(authorization) => AaaVerdict::Accept(Box::new(authorization)),
+                            Err(failure) => failure.into(),
                         };
                         self.input(Input::AaaResult { request: request.request, verdict });
                     }
