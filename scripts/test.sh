@@ -5,7 +5,7 @@
 # where that is not possible; it fails.
 #
 #   scripts/test.sh             all of it
-#   scripts/test.sh STEP...     only these: format lint unit doc models sanitize fuzz scripts e2e
+#   scripts/test.sh STEP...     only these: format lint unit golden doc models sanitize fuzz scripts e2e
 #
 # Prints the result of each step; the last line is `N passed, N failed`, tests and checks together.
 # FUZZ_SECONDS=N: how long each fuzz target runs (default 5).
@@ -13,7 +13,7 @@ set -u
 # shellcheck source=lib/common.sh
 . "$(dirname "$(readlink -f "$0")")/lib/common.sh"
 
-ALL=(format lint unit doc models sanitize fuzz scripts e2e)
+ALL=(format lint unit golden doc models sanitize fuzz scripts e2e)
 for step; do
     case " ${ALL[*]} " in
         *" $step "*) ;;
@@ -97,6 +97,12 @@ step_unit() {
     fi
 }
 
+# What the data plane does with the golden cases is a unit test; here others judge the cases themselves.
+step_golden() {
+    check "the golden cases are what scapy makes" crates/dataplane/tests/golden/make.py --check
+    check "tshark on the golden cases' expected frames" crates/dataplane/tests/golden/judge.sh
+}
+
 step_doc() {
     check "documentation, warnings denied" env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
     # There may be none: an example in the documentation is run where there is one.
@@ -124,7 +130,7 @@ step_fuzz() {
 step_scripts() {
     need_packages shellcheck
     check "shellcheck" shellcheck .ci/run scripts/*.sh scripts/lib/*.sh tests/uml/*.sh tests/uml/guest/*.sh \
-        tests/e2e/*.sh tests/e2e/cases/*.sh
+        tests/e2e/*.sh tests/e2e/cases/*.sh crates/dataplane/tests/golden/*.sh
     check "the page of field cases is up to date, and each case that is built has a test" scripts/field-cases.sh --check
 }
 

@@ -52,7 +52,7 @@ need_packages() {
 # What bngd is built with, what the lab is made of, and what the tests judge by.
 PACKAGES_BUILD=(gcc pkg-config libdpdk-dev libclang-dev)
 PACKAGES_LAB=(iproute2 iputils-ping ethtool procps ppp user-mode-linux busybox-static)
-PACKAGES_TEST=(tcpdump tshark iperf3 jq)
+PACKAGES_TEST=(tcpdump tshark python3-scapy iperf3 jq)
 
 # The build's folder, also where CARGO_TARGET_DIR or a configuration file moves it.
 target_folder() {

@@ -15,10 +15,10 @@ use crate::route::leads_to;
 use crate::work::{Family, Police, State, Work};
 
 /// PPP protocol numbers that the data plane tells apart.
-mod ppp {
+pub(crate) mod ppp {
     pub(super) const IPV4: u16 = 0x0021;
     pub(super) const IPV6: u16 = 0x0057;
-    pub(super) const LCP: u16 = 0xc021;
+    pub(crate) const LCP: u16 = 0xc021;
 }
 
 /// LCP codes that keep a session alive or end it (RFC 1661 section 5).

@@ -5,13 +5,14 @@ use bng_session::{Entry, flags};
 use bng_wire::checksum::{self, Sum};
 use bng_wire::icmp::{self, kind4, kind6};
 use bng_wire::ipv4::protocol;
-use bng_wire::{ether, ipv4, ipv6};
+use bng_wire::{ipv4, ipv6};
 use zerocopy::FromBytes;
 
-use crate::access::lcp;
+use crate::access::{lcp, ppp::LCP as PPP_LCP};
 use crate::frame::{FrameBuf, PuntClass};
 use crate::reason::Reason;
 use crate::work::{Family, State, Work};
+use crate::{priority, rewrite};
 
 /// Echo-Requests that each worker answers a session, each second. Clients send one in some seconds.
 pub(crate) const ECHOES_PER_SECOND_MAX: u8 = 4;
@@ -97,34 +98,33 @@ fn ping6(work: &Work, packet: &[u8], entry: &Entry) -> Option<Question> {
     (icmp.kind == kind6::ECHO && icmp.code == 0 && sum == 0xffff).then_some(Question::Ping)
 }
 
-/// Makes the Echo-Request in `frame` the Echo-Reply, back to where it came from: addresses swapped, tags kept. False,
-/// and the frame of no use, where it cannot be padded.
-pub(crate) fn echo<F: FrameBuf>(work: &Work, magic: u32, len: u16, frame: &mut F) -> bool {
-    let l3 = usize::from(work.l3);
-    let end = l3.wrapping_add(usize::from(len));
-    let bytes = frame.bytes_mut();
-    if let Some([d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5]) = bytes.first_chunk_mut::<12>() {
-        for (d, s) in [(d0, s0), (d1, s1), (d2, s2), (d3, s3), (d4, s4), (d5, s5)] {
-            core::mem::swap(d, s);
+/// Makes the Echo-Request in `frame` the Echo-Reply: behind the session's own header, whose tags get the priority of
+/// control frames. False, and the frame of no use, where there is no room.
+pub(crate) fn echo<F: FrameBuf>(work: &Work, magic: u32, len: u16, frame: &mut F, entry: &Entry, pcp: u8) -> bool {
+    let header = entry.header();
+    let front = usize::from(header.len);
+    // What the client put behind the LCP packet does not come back.
+    let mut own = *work;
+    own.l3_len = len;
+    if !rewrite::reshape(&own, frame, front) {
+        return false;
+    }
+    if let Some((room, packet)) = frame.bytes_mut().split_at_mut_checked(front) {
+        for (to, from) in room.iter_mut().zip(header.bytes) {
+            *to = from;
+        }
+        // LENGTH counts the PPP protocol too (RFC 2516 section 4).
+        if let Some([length @ .., p0, p1]) = room.last_chunk_mut::<4>() {
+            *length = len.wrapping_add(2).to_be_bytes();
+            [*p0, *p1] = PPP_LCP.to_be_bytes();
+        }
+        priority::set(room, pcp);
+        if let Some([code, _, _, _, field @ ..]) = packet.first_chunk_mut::<ECHO_LEN_MIN>() {
+            *code = lcp::ECHO_REPLY;
+            *field = magic.to_be_bytes();
         }
     }
-    // LENGTH counts the PPP protocol, and not what the client put behind the LCP packet.
-    let length = len.wrapping_add(2).to_be_bytes();
-    if let Some(field) = bytes.get_mut(l3.wrapping_sub(4)..).and_then(|rest| rest.first_chunk_mut::<2>()) {
-        *field = length;
-    }
-    if let Some([code, _, _, _, field @ ..]) = bytes.get_mut(l3..).and_then(|rest| rest.first_chunk_mut::<8>()) {
-        *code = lcp::ECHO_REPLY;
-        *field = magic.to_be_bytes();
-    }
-    if end >= ether::FRAME_LEN_MIN {
-        return frame.set_len(end);
-    }
-    let padded = frame.set_len(ether::FRAME_LEN_MIN);
-    if let Some(padding) = frame.bytes_mut().get_mut(end..) {
-        padding.fill(0);
-    }
-    padded
+    rewrite::pad(&own, frame, front).is_ok()
 }
 
 /// Makes the ping in `frame` the reply: addresses swapped, type changed, the checksum with it (RFC 1624); the

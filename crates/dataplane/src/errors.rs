@@ -79,13 +79,14 @@ pub(crate) fn sender6(packet: &[u8]) -> Option<u128> {
     Some(src)
 }
 
-/// Octets of the error about a packet of `packet_len` octets: it quotes as much as its own limit lets it.
-pub(crate) fn len(family: Family, packet_len: usize) -> usize {
+/// Octets of the error about a packet of `packet_len` octets: it quotes as much as its own limit lets it, and the link
+/// that it leaves by.
+pub(crate) fn len(family: Family, packet_len: usize, mtu: u16) -> usize {
     let (header, max) = match family {
         Family::V4 => (ipv4::HEADER_LEN, ERROR_LEN_MAX_4),
         Family::V6 => (ipv6::HEADER_LEN, ipv6::MTU_MIN),
     };
-    header.saturating_add(icmp::HEADER_LEN).saturating_add(packet_len).min(max)
+    header.saturating_add(icmp::HEADER_LEN).saturating_add(packet_len).min(max).min(mtu.into())
 }
 
 /// Writes the ICMP error about `packet` into `room`, which is [`len`] octets long. Its time to live is one more than
@@ -94,6 +95,8 @@ pub(crate) fn write4(room: &mut [u8], message: Message, src: u32, dst: u32, pack
     let payload = room.len().checked_sub(ipv4::HEADER_LEN)?;
     let mut header = ipv4::Header::new(src, dst, protocol::ICMP, TTL.saturating_add(1), payload);
     header.tos = TOS_CONTROL;
+    // Atomic, so that its identification need not be unique (RFC 6864 section 4.1); it fits everywhere.
+    header.fragment = ipv4::DONT_FRAGMENT.into();
     header.seal();
     header.write(room).ok()?;
     write_message(room.get_mut(ipv4::HEADER_LEN..)?, message, packet, Sum::ZERO)

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 use bng_fib::{Adjacency, AdjacencyId, AdjacencyView};
-use bng_session::{AnswerKind, SessionCounters, SessionIndex};
+use bng_session::{AnswerKind, Entry, SessionCounters, SessionIndex};
 use bng_wire::PortIndex;
 
 use crate::answer::{self, Question};
@@ -190,17 +190,18 @@ impl Finish<'_> {
     /// ping of the gateway. The frame is unchanged otherwise.
     fn answer<F: FrameBuf>(&mut self, work: &Work, end: State, frame: &mut F) -> Answered {
         let Some(source) = work.source() else { return Answered::Not };
-        let question =
-            self.tables.sessions.entry(source).and_then(|entry| answer::question(work, end, frame.bytes(), entry));
-        let (Some(question), Some(counters)) = (question, self.sessions.get(source.0 as usize)) else {
+        let (Some(entry), Some(counters)) = (self.tables.sessions.entry(source), self.sessions.get(source.0 as usize))
+        else {
             return Answered::Not;
         };
+        let Some(question) = answer::question(work, end, frame.bytes(), entry) else { return Answered::Not };
         match question {
             Question::Echo { magic, len } => {
                 if !counters.admit_answer(AnswerKind::Echo, answer::ECHOES_PER_SECOND_MAX, self.police.now_ms) {
                     return Answered::Limited(Reason::EchoLimited);
                 }
-                if !answer::echo(work, magic, len, frame) {
+                let pcp = self.tables.ports.priorities().control();
+                if !answer::echo(work, magic, len, frame, entry, pcp) {
                     return Answered::Limited(Reason::NoHeadroom);
                 }
                 counters.echoes.add(1);
@@ -301,7 +302,7 @@ impl Finish<'_> {
             self.counters.errors_unsent.add(1);
             return;
         };
-        let len = errors::len(work.family, packet.len());
+        let len = errors::len(work.family, packet.len(), self.mtu_of(way.work.state));
         let written = if error.set_len(len) { way.write(message, packet, error.bytes_mut()) } else { None };
         let mut own = way.work;
         own.l3_len = len as u16;
@@ -315,6 +316,19 @@ impl Finish<'_> {
                 sink.discard(Reason::NoBuffer, error);
             }
         }
+    }
+
+    /// The longest packet that this way out takes, in octets.
+    fn mtu_of(&self, way: State) -> u16 {
+        let mtu = match way {
+            State::ToSession(index) => self.tables.sessions.entry(index).map(Entry::mtu_down),
+            State::ToNeighbour(id) => match self.tables.fib.adjacency(id).and_then(Adjacency::view) {
+                Some(AdjacencyView::Resolved { mtu, .. } | AdjacencyView::Unresolved { mtu, .. }) => Some(mtu),
+                None => None,
+            },
+            _ => None,
+        };
+        mtu.unwrap_or(u16::MAX)
     }
 
     /// The addresses of an error about `packet`, and where it goes: to the session that the packet came from, else by

@@ -11,7 +11,19 @@ This page is made from the declaration of the reasons in `crates/dataplane/src/r
 
 The reason is the label of the counter in `/metrics` and the row in `bngctl show drops`. A frame that is neither
 transmitted nor punted is dropped with exactly one of them.
+
+Each has a case that provokes it: for those of the data plane a golden case of the reason's name in
+`crates/dataplane/tests/golden/cases` (the frames as pcap files, the box in `config.json`), for those of the worker the
+test named.
 ";
+
+/// Tests of the worker's crate, in its folder `tests/worker`: reason, file, test.
+pub const WORKER_CASES: &[(Reason, &str, &str)] = &[
+    (Reason::TxFull, "drops.rs", "a_full_transmit_queue_costs_the_frames_beyond_it_only"),
+    (Reason::PuntFull, "control.rs", "a_full_ring_to_control_is_a_drop_of_its_class_only"),
+    (Reason::NotLinear, "drops.rs", "segments_are_joined_where_they_fit_and_dropped_where_not"),
+    (Reason::NoBuffer, "control.rs", "without_a_buffer_an_injected_frame_is_dropped_with_a_reason"),
+];
 
 /// The page, in Markdown.
 #[must_use]
@@ -30,9 +42,18 @@ pub fn reasons_page() -> String {
 }
 
 fn section(page: &mut String, title: &str, verdict: Verdict, source: Source) -> fmt::Result {
-    writeln!(page, "\n## {title}\n\n| reason | meaning | source |\n| --- | --- | --- |")?;
+    writeln!(page, "\n## {title}\n\n| reason | meaning | source | case |\n| --- | --- | --- | --- |")?;
     for reason in Reason::ALL.iter().filter(|reason| reason.verdict() == verdict && reason.source() == source) {
-        writeln!(page, "| `{}` | {} | {} |", reason.label(), reason.describe(), reason.reference())?;
+        let case = case(*reason);
+        writeln!(page, "| `{}` | {} | {} | {case} |", reason.label(), reason.describe(), reason.reference())?;
     }
     Ok(())
+}
+
+/// Where the case that provokes the reason is.
+fn case(reason: Reason) -> String {
+    match WORKER_CASES.iter().find(|(other, ..)| *other == reason) {
+        Some((_, file, test)) => format!("`crates/worker/tests/worker/{file}`: `{test}`"),
+        None => format!("[{0}](../crates/dataplane/tests/golden/cases/{0}/config.json)", reason.label()),
+    }
 }

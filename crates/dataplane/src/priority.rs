@@ -10,17 +10,23 @@ use crate::work::Family;
 
 /// How many maps there are.
 pub const PRIORITY_MAPS_MAX: usize = 16;
+/// The PCP of control frames unless it is set otherwise: internetwork control (IEEE 802.1Q Annex I).
+pub const CONTROL_PCP: u8 = 6;
 /// Values of a DSCP (RFC 2474 section 3).
 const DSCPS: usize = 64;
 
 /// The DSCP to PCP maps; all PCPs are 0 at first. Each cell stands alone: while a map changes, a packet gets the old
 /// priority or the new one.
 #[derive(Debug)]
-pub struct PriorityMaps([[AtomicU8; DSCPS]; PRIORITY_MAPS_MAX]);
+pub struct PriorityMaps {
+    maps: [[AtomicU8; DSCPS]; PRIORITY_MAPS_MAX],
+    control: AtomicU8,
+}
 
 impl Default for PriorityMaps {
     fn default() -> Self {
-        Self(core::array::from_fn(|_| core::array::from_fn(|_| AtomicU8::new(0))))
+        let map = || core::array::from_fn(|_| AtomicU8::new(0));
+        Self { maps: core::array::from_fn(|_| map()), control: AtomicU8::new(CONTROL_PCP) }
     }
 }
 
@@ -29,7 +35,7 @@ impl PriorityMaps {
     /// sessions name it by one more. False, and nothing changed, where one of the three is out of range.
     #[must_use]
     pub fn set(&self, map: usize, dscp: u8, pcp: u8) -> bool {
-        let cell = self.0.get(map).and_then(|map| map.get(usize::from(dscp)));
+        let cell = self.maps.get(map).and_then(|map| map.get(usize::from(dscp)));
         match cell {
             Some(cell) if pcp < 8 => {
                 cell.store(pcp, Ordering::Relaxed);
@@ -37,6 +43,17 @@ impl PriorityMaps {
             }
             _ => false,
         }
+    }
+
+    /// The PCP of control frames that workers send by themselves: Echo-Replies. [`CONTROL_PCP`] at first.
+    #[must_use]
+    pub fn control(&self) -> u8 {
+        self.control.load(Ordering::Relaxed)
+    }
+
+    /// Sets the PCP of control frames, of which the low three bits count.
+    pub fn set_control(&self, pcp: u8) {
+        self.control.store(pcp & 7, Ordering::Relaxed);
     }
 
     /// The PCP of `packet`, by the map that a session names (0 is none, whose PCP is 0).
@@ -48,24 +65,29 @@ impl PriorityMaps {
             // Four bits of version, eight of traffic class.
             Family::V6 => first << 4 | second >> 4,
         };
-        let map = usize::from(session_map).checked_sub(1).and_then(|map| self.0.get(map));
+        let map = usize::from(session_map).checked_sub(1).and_then(|map| self.maps.get(map));
         map.and_then(|map| map.get(usize::from(class >> 2))).map_or(0, |cell| cell.load(Ordering::Relaxed))
     }
 }
 
-/// Writes the packet's priority into the tags of its subscriber's header, the first `header_len` octets of the frame: 22
-/// without a tag, 26 with one, 30 with two. Both tags get it: the outer one serves the access network, the inner one the client's
-/// line. A call, so that sessions without a map do not pay for it.
+/// Writes the packet's priority into the tags of its subscriber's header, the first `header_len` octets of the frame. A
+/// call, so that sessions without a map do not pay for it.
 #[inline(never)]
 pub(crate) fn mark<F: FrameBuf>(frame: &mut F, header_len: usize, family: Family, entry: &Entry, tables: &Tables) {
+    let Some((room, packet)) = frame.bytes_mut().split_at_mut_checked(header_len) else { return };
+    set(room, tables.ports.priorities().of_packet(entry.priority_map(), family, packet));
+}
+
+/// Writes a priority into the tags of a subscriber's header: 22 octets without a tag, 26 with one, 30 with two. Both tags
+/// get it: the outer one serves the access network, the inner one the client's line.
+pub(crate) fn set(header: &mut [u8], pcp: u8) {
     /// Offsets of the tags' first octet of PCP, DEI and VID.
     const OUTER: usize = 14;
     const INNER: usize = 18;
-    let Some((room, packet)) = frame.bytes_mut().split_at_mut_checked(header_len) else { return };
-    let pcp = tables.ports.priorities().of_packet(entry.priority_map(), family, packet);
+    let len = header.len();
     for (offset, least) in [(OUTER, 26), (INNER, 30)] {
-        if header_len >= least
-            && let Some(octet) = room.get_mut(offset)
+        if len >= least
+            && let Some(octet) = header.get_mut(offset)
         {
             *octet = *octet & 0x1f | pcp << 5;
         }

@@ -133,7 +133,7 @@ fn copy<const N: usize>(room: &mut [u8], source: &[u8]) {
 
 /// Brings the frame's ends to the packet with `header_len` octets in front.
 #[inline]
-fn reshape<F: FrameBuf>(work: &Work, frame: &mut F, header_len: usize) -> bool {
+pub(crate) fn reshape<F: FrameBuf>(work: &Work, frame: &mut F, header_len: usize) -> bool {
     let l3 = usize::from(work.l3);
     let moved = match header_len.checked_sub(l3) {
         Some(0) => true,
@@ -145,7 +145,7 @@ fn reshape<F: FrameBuf>(work: &Work, frame: &mut F, header_len: usize) -> bool {
 
 /// Fills a short frame with zeros: link padding that came in, or what lay in the buffer before, must not travel.
 #[inline]
-fn pad<F: FrameBuf>(work: &Work, frame: &mut F, header_len: usize) -> Result<(), State> {
+pub(crate) fn pad<F: FrameBuf>(work: &Work, frame: &mut F, header_len: usize) -> Result<(), State> {
     let len = header_len.wrapping_add(usize::from(work.l3_len));
     if len >= FRAME_LEN_MIN {
         return Ok(());

@@ -49,6 +49,8 @@ fn an_echo_reply_keeps_both_tags_and_long_data() {
     let request = pppoe(AC, CLIENT, vlans, 1, 0xc021, &lcp(9, [0; 4], &[0x5a; 100], &[]));
     let reply = bed.forward(ACCESS, &request, ACCESS);
     let magic = [0x0a, 0x0b, 0x0c, 0x0d];
+    // The identifiers of the session with the priority of control frames.
+    let vlans = tagged((0x88a8, 0xc064), Some((0x8100, 0xc0c8)));
     assert_eq!(reply, pppoe(CLIENT, AC, vlans, 1, 0xc021, &lcp(10, magic, &[0x5a; 100], &[])));
 }
 

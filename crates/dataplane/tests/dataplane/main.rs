@@ -7,5 +7,4 @@ mod downstream;
 mod errors;
 mod field_cases;
 mod noise;
-mod reasons;
 mod upstream;
