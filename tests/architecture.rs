@@ -10,6 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bng-wire", &[]),
     ("bng-sync", &[]),
     ("bng-pool", &[]),
+    ("bng-store", &[]),
     ("bng-config", &[]),
     ("dpdk-sys", &[]),
     ("bng-dpdk", &["dpdk-sys"]),
