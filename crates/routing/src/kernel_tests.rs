@@ -526,6 +526,64 @@ fn a_twin_that_goes_down_takes_its_routes_along() {
     });
 }
 
+/// The kernel drops what leads by a device that goes down, and an operator who sets it up again expects his
+/// configuration back.
+#[test]
+fn static_routes_and_addresses_come_back_with_the_twin() {
+    in_own_namespace(|| {
+        let lab = lab_with(
+            |config| {
+                config.static_routes = vec![
+                    StaticRoute { to: prefix("0.0.0.0/0"), via: PEER4.into(), interface: None },
+                    StaticRoute { to: prefix("::/0"), via: ip("2001:db8::2"), interface: None },
+                ];
+            },
+            None,
+        );
+        let mut peer = Neighbour::new();
+        peer.until(&lab.twin, "the default route", |_| lab.header("203.0.113.9"));
+        for _ in 0..3 {
+            ip_command(&["link", "set", "up0", "down"]);
+            lab.until(&mut peer, "the routes' end", || {
+                lab.leads_to("203.0.113.9") == NextHop::Unreachable
+                    && lab.leads_to("2001:db8:9::1") == NextHop::Unreachable
+            });
+            ip_command(&["link", "set", "up0", "up"]);
+            peer.until(&lab.twin, "the default route again", |_| lab.header("203.0.113.9"));
+            lab.until(&mut peer, "the IPv6 default route", || {
+                matches!(lab.leads_to("2001:db8:9::1"), NextHop::Neighbour(_))
+            });
+        }
+    });
+}
+
+/// An ARP request has the kernel note its sender, whatever address that has.
+#[test]
+fn a_foreign_address_in_an_arp_request_draws_no_packets() {
+    in_own_namespace(|| {
+        let mut lab = lab_with(|_| {}, None);
+        let mut peer = Neighbour::new();
+        lab.add("0.0.0.0/0", "198.51.100.2");
+        let honest = peer.until(&lab.twin, "the default route", |_| lab.header("203.0.113.9"));
+        let mut frame = arp(1, &[0xff; 6], Ipv4Addr::new(203, 0, 113, 9), &[0; 6], Ipv4Addr::new(198, 51, 100, 1));
+        // From another station than the next hop: the Ethernet source, and the sender in the ARP packet.
+        let evil = [2, 0xe7, 0, 0, 0, 1];
+        frame[6..12].copy_from_slice(&evil);
+        frame[22..28].copy_from_slice(&evil);
+        lab.twin.write(&frame).expect("a frame into the twin");
+        let noted = |_: &mut Neighbour| {
+            let shown =
+                std::process::Command::new("ip").args(["neighbour", "show", "203.0.113.9"]).output().expect("ip");
+            (!shown.stdout.is_empty()).then_some(())
+        };
+        peer.until(&lab.twin, "the kernel's entry", noted);
+        // A later change has been taken in, so the entry has been, too.
+        lab.add("192.0.2.0/24", "198.51.100.2");
+        peer.until(&lab.twin, "a later route", |_| lab.header("192.0.2.9"));
+        assert_eq!(lab.header("203.0.113.9"), Some(honest));
+    });
+}
+
 /// Adds or removes `count` routes, /24s from 10.0.0.0 on, as fast as the kernel takes them.
 fn many_routes(kernel: &mut Requests, count: u32, add: bool) {
     let message = |number: u32| {

@@ -2,7 +2,7 @@
 //! of the kernel. No input or output of its own: changes go in, FIB updates go to a [`Table`], and asks and events
 //! are picked up by the routing thread.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -128,6 +128,8 @@ pub(crate) struct Rib<T> {
     objects: HashMap<u32, NextHopObject>,
     object_users: HashMap<u32, HashSet<Prefix>>,
     neighbours: HashMap<NeighbourKey, Neighbour>,
+    /// The addresses of neighbours that may be host routes: those with a link-layer address.
+    hosts: BTreeSet<IpAddr>,
     by_adjacency: HashMap<AdjacencyId, NeighbourKey>,
     deadlines: VecDeque<(Instant, NeighbourKey)>,
     /// Prefixes that found no room in the FIB.
@@ -135,6 +137,7 @@ pub(crate) struct Rib<T> {
     asks: Vec<(NeighbourKey, Ask)>,
     events: Vec<Event>,
     resync_wanted: bool,
+    came_up: bool,
     counts: RoutingCounts,
 }
 
@@ -150,12 +153,14 @@ impl<T: Table> Rib<T> {
             objects: HashMap::new(),
             object_users: HashMap::new(),
             neighbours: HashMap::new(),
+            hosts: BTreeSet::new(),
             by_adjacency: HashMap::new(),
             deadlines: VecDeque::new(),
             missing: HashSet::new(),
             asks: Vec::new(),
             events: Vec::new(),
             resync_wanted: false,
+            came_up: false,
             counts: RoutingCounts::default(),
         };
         for pool in pools {
@@ -184,6 +189,11 @@ impl<T: Table> Rib<T> {
     /// next-hop object is deleted, IPv4 routes vanish without a message.
     pub(crate) fn take_resync_wanted(&mut self) -> bool {
         std::mem::take(&mut self.resync_wanted)
+    }
+
+    /// True once after a twin came up: the kernel took its routes away when it went down.
+    pub(crate) fn take_came_up(&mut self) -> bool {
+        std::mem::take(&mut self.came_up)
     }
 
     /// The kernel's index of an interface.
@@ -492,11 +502,39 @@ impl<T: Table> Rib<T> {
             };
             Some((decision, source, route.metric))
         });
-        let by_neighbour = || {
-            let key = NeighbourKey { interface: known.host_on?, address: prefix.address() };
+        let by_neighbour = |interface: u16| {
+            let key = NeighbourKey { interface, address: prefix.address() };
             Some((Decision::Host(key), RouteSource::Neighbour, 0))
         };
-        by_kernel.or_else(by_neighbour)
+        match (by_kernel, known.host_on) {
+            (None, Some(interface)) if self.connected_by(prefix) == Some(interface) => by_neighbour(interface),
+            // A connected network of this one address.
+            (Some((Decision::Glean(connected), ..)), Some(interface)) if connected == interface && prefix.is_host() => {
+                by_neighbour(interface)
+            }
+            (by_kernel, _) => by_kernel,
+        }
+    }
+
+    /// The interface that a host's address is connected by, where the longest shorter prefix says so. Anyone on a link
+    /// may have the kernel note a neighbour with any address (the sender of an ARP request, RFC 826): only what the
+    /// routes call connected may become a route by that.
+    fn connected_by(&self, host: Prefix) -> Option<u16> {
+        let longest = (0..host.length())
+            .rev()
+            .find_map(|length| self.known.get(&Prefix::new(host.address(), length)?).and_then(|known| known.installed));
+        match longest {
+            Some((Decision::Glean(interface), ..)) => Some(interface),
+            _ => None,
+        }
+    }
+
+    /// What covers hosts has changed: they are looked at again.
+    fn look_at_hosts(&mut self, covering: Prefix) {
+        let hosts: Vec<IpAddr> = self.hosts.range(covering.address()..=covering.last_address()).copied().collect();
+        for host in hosts {
+            self.apply(Prefix::host(host));
+        }
     }
 
     /// Brings the FIB in line with what is known of a prefix.
@@ -532,6 +570,9 @@ impl<T: Table> Rib<T> {
             if known.is_empty() {
                 self.known.remove(&prefix);
             }
+        }
+        if !prefix.is_host() && new.map(|(decision, ..)| decision) != old.map(|(decision, ..)| decision) {
+            self.look_at_hosts(prefix);
         }
     }
 
@@ -643,6 +684,11 @@ impl<T: Table> Rib<T> {
         }
         if !is_link_local(seen.address) {
             let prefix = Prefix::host(seen.address);
+            if seen.mac.is_some() {
+                self.hosts.insert(seen.address);
+            } else {
+                self.hosts.remove(&seen.address);
+            }
             if seen.mac.is_some() || self.known.contains_key(&prefix) {
                 self.known.entry(prefix).or_default().host_on = seen.mac.map(|_| interface);
                 self.apply(prefix);
@@ -721,6 +767,7 @@ impl<T: Table> Rib<T> {
             self.resync_wanted = true;
         }
         if up && !was_up {
+            self.came_up = true;
             let keys: Vec<NeighbourKey> = self
                 .neighbours
                 .iter()

@@ -191,6 +191,7 @@ fn a_replaced_route_leads_elsewhere_and_lets_its_next_hop_go() {
 #[test]
 fn a_next_hop_is_resolved_lost_and_asked_for_again() {
     let mut rib = rib();
+    add(&mut rib, "198.51.100.0/30", unicast(0, &[hop(TWIN, None)]));
     add(&mut rib, "0.0.0.0/0", unicast(20, &[hop(TWIN, Some("198.51.100.2"))]));
     assert_eq!(mac_of(&mut rib, "0.0.0.0/0"), None);
     rib.change(seen("198.51.100.2", Some(MAC)));
@@ -207,6 +208,7 @@ fn a_next_hop_is_resolved_lost_and_asked_for_again() {
 fn a_destination_on_a_connected_network_is_resolved_and_told() {
     let now = Instant::now();
     let mut rib = rib();
+    add(&mut rib, "198.51.100.0/24", unicast(0, &[hop(TWIN, None)]));
     let target = ResolveTarget::Destination { interface: 0, address: ip("198.51.100.77") };
     rib.resolve(now, target);
     rib.resolve(now, target);
@@ -221,6 +223,41 @@ fn a_destination_on_a_connected_network_is_resolved_and_told() {
     rib.expire(now + RESOLVE_TIMEOUT);
     assert!(rib.take_events().is_empty());
     assert_eq!(rib.poll_timeout(), None);
+}
+
+/// The kernel notes the sender of any ARP request as a neighbour, whatever address it says it has.
+#[test]
+fn a_neighbour_is_a_route_only_where_its_network_is_connected() {
+    let pools = [PoolRoute { prefix: prefix("100.64.0.0/16"), map: 3 }];
+    let mut rib = rib_with(100, &pools);
+    add(&mut rib, "198.51.100.0/24", unicast(0, &[hop(TWIN, None)]));
+    add(&mut rib, "0.0.0.0/0", unicast(20, &[hop(TWIN, Some("198.51.100.2"))]));
+    add(&mut rib, "192.0.2.0/24", unicast(0, &[hop(OTHER_TWIN, None)]));
+    for (address, what) in [
+        ("203.0.113.9", "an address of the Internet"),
+        ("100.64.1.1", "a subscriber's address"),
+        ("192.0.2.7", "connected by another interface"),
+    ] {
+        rib.change(seen(address, Some(MAC)));
+        assert_eq!(action(&mut rib, &format!("{address}/32")), None, "{what}");
+    }
+    rib.change(seen("198.51.100.9", Some(MAC)));
+    assert_eq!(mac_of(&mut rib, "198.51.100.9/32"), Some(MAC));
+    // A longer route comes between, and goes.
+    let between = unicast(20, &[hop(TWIN, Some("198.51.100.2"))]);
+    add(&mut rib, "198.51.100.8/29", between.clone());
+    assert_eq!(action(&mut rib, "198.51.100.9/32"), None);
+    rib.change(Change::DelRoute { prefix: prefix("198.51.100.8/29"), route: between });
+    assert_eq!(mac_of(&mut rib, "198.51.100.9/32"), Some(MAC));
+    // The network is connected after its neighbour was seen, and no longer.
+    let connected = unicast(0, &[hop(TWIN, None)]);
+    add(&mut rib, "203.0.113.0/24", connected.clone());
+    assert_eq!(mac_of(&mut rib, "203.0.113.9/32"), Some(MAC));
+    rib.change(Change::DelRoute { prefix: prefix("203.0.113.0/24"), route: connected });
+    assert_eq!(action(&mut rib, "203.0.113.9/32"), None);
+    // A network of one address (point to point).
+    add(&mut rib, "203.0.113.9/32", unicast(0, &[hop(TWIN, None)]));
+    assert_eq!(mac_of(&mut rib, "203.0.113.9/32"), Some(MAC));
 }
 
 #[test]

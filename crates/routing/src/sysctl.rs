@@ -35,13 +35,15 @@ const IPV4: [Switch; 7] = [
 /// IPv6. `forwarding` of one interface makes its neighbour advertisements say Router (RFC 4861 section 4.4), which a
 /// host needs to keep its default route; packets are forwarded by the kernel only where `all` is set too, and that
 /// one is left alone.
-const IPV6: [Switch; 6] = [
+const IPV6: [Switch; 7] = [
     needed("disable_ipv6", "0"),
     needed("accept_ra", "0"),
     needed("autoconf", "0"),
     needed("accept_redirects", "0"),
     needed("forwarding", "1"),
     optional("ndisc_notify", "1"),
+    // `ip link set down` takes the addresses of the configuration away otherwise, and up does not bring them back.
+    optional("keep_addr_on_down", "1"),
 ];
 
 /// Sets the switches of a twin. A kernel without IPv6 is left without.

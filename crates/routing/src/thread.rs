@@ -51,6 +51,8 @@ pub(crate) struct Routing {
     managed: bool,
     /// The kernel's messages were not all read.
     unread: bool,
+    /// Static routes could not be entered again after a twin came up.
+    static_missing: bool,
     resync_at: Option<Instant>,
     again_at: Instant,
 }
@@ -91,11 +93,14 @@ impl Routing {
             counts: RoutingCounts::default(),
             managed: true,
             unread: false,
+            static_missing: false,
             resync_at: None,
             again_at: Instant::now() + AGAIN,
         };
         routing.enter_routes()?;
         routing.read_tables().map_err(fail("cannot read the kernel's routing tables"))?;
+        // The twins that are up now were so when the routes were entered.
+        routing.rib.take_came_up();
         routing.follow_up();
         routing.publish_counts();
         Ok((routing, waker))
@@ -122,6 +127,10 @@ impl Routing {
                 source,
             })?;
         }
+        self.enter_static()
+    }
+
+    fn enter_static(&mut self) -> Result<(), RoutingError> {
         for route in &self.config.static_routes {
             let if_index = route.interface.and_then(|number| self.rib.if_index(number));
             requests::add_static(&mut self.requests, route.to, route.via, if_index).map_err(|source| {
@@ -132,6 +141,27 @@ impl Routing {
             })?;
         }
         Ok(())
+    }
+
+    /// Enters the static routes again after a twin was down, when the kernel has dropped them.
+    fn restore_static(&mut self) {
+        match self.enter_static() {
+            Ok(()) => {
+                self.static_missing = false;
+                if !self.config.static_routes.is_empty() {
+                    info!(
+                        routes = self.config.static_routes.len(),
+                        "a core interface came up: static routes entered again"
+                    );
+                }
+            }
+            Err(error) => {
+                if !self.static_missing {
+                    warn!(%error, "trying again every {} s", AGAIN.as_secs());
+                }
+                self.static_missing = true;
+            }
+        }
     }
 
     /// Takes out again what [`Routing::enter_routes`] entered.
@@ -171,10 +201,16 @@ impl Routing {
             if self.resync_at.is_some_and(|at| at <= now) {
                 self.resync();
             }
+            if self.rib.take_came_up() {
+                self.restore_static();
+            }
             self.rib.expire(now);
             if self.again_at <= now {
                 self.again_at = now + AGAIN;
                 self.rib.retry_missing();
+                if self.static_missing {
+                    self.restore_static();
+                }
                 if !self.managed {
                     self.rib.ask_again();
                 }

@@ -53,6 +53,27 @@ impl Prefix {
         self.length
     }
 
+    /// The last address.
+    #[must_use]
+    pub fn last_address(self) -> IpAddr {
+        match self.address {
+            IpAddr::V4(v4) => {
+                let free = u32::MAX.checked_shr(u32::from(self.length)).unwrap_or(0);
+                IpAddr::V4(Ipv4Addr::from(u32::from(v4) | free))
+            }
+            IpAddr::V6(v6) => {
+                let free = u128::MAX.checked_shr(u32::from(self.length)).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from(u128::from(v6) | free))
+            }
+        }
+    }
+
+    /// True for a prefix of one address.
+    #[must_use]
+    pub const fn is_host(self) -> bool {
+        self.length == Self::host(self.address).length
+    }
+
     /// True where `address` is of the same family and lies inside.
     #[must_use]
     pub fn contains(self, address: IpAddr) -> bool {
