@@ -19,6 +19,12 @@ pub(crate) const ECHOES_PER_SECOND_MAX: u8 = 4;
 /// Pings that each worker answers a session, each second.
 pub(crate) const PINGS_PER_SECOND_MAX: u8 = 20;
 
+/// Control frames that each worker hands over of a session, each second. A login takes twenty, all phases together.
+pub(crate) const CONTROL_PER_SECOND_MAX: u8 = 64;
+/// Packets to unresolved neighbours that each worker hands over of a session, each second; control holds three for each
+/// neighbour.
+pub(crate) const HELD_PER_SECOND_MAX: u8 = 32;
+
 /// Octets of an Echo packet without data: code, identifier, length, magic number.
 const ECHO_LEN_MIN: usize = 8;
 /// The time to live of a reply; one more, since it is forwarded like any other packet.
@@ -41,12 +47,8 @@ pub(crate) fn question(work: &Work, end: State, frame: &[u8], entry: &Entry) -> 
     let packet = work.packet(frame);
     match end {
         State::Punt(PuntClass::Keepalive, _) => echo_request(packet, entry),
-        // The gateway's address may be the twin's, or merely one that no session of the pool has.
-        State::Punt(PuntClass::Host, Reason::Host) | State::Drop(Reason::NoSubscriber | Reason::Blackhole)
-            if work.family == Family::V4 =>
-        {
-            ping4(work, packet, entry)
-        }
+        // To the gateway, whether its address is the twin's or merely one that no session of the pool has.
+        State::Drop(Reason::HostRefused) if work.family == Family::V4 => ping4(work, packet, entry),
         State::Punt(PuntClass::Session, Reason::Ipv6Control) => ping6(work, packet, entry),
         _ => None,
     }

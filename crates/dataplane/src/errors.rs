@@ -46,6 +46,25 @@ impl Message {
     }
 }
 
+impl Message {
+    /// What the sender of `packet` is told, which is for the router itself and not taken: for an address that is the
+    /// gateway's, that no such port or protocol is there, for another one, that it is prohibited.
+    pub(crate) fn refusal(family: Family, to_gateway: bool, packet: &[u8]) -> Option<Self> {
+        let (kind, code) = match family {
+            // RFC 4443 section 3.1: 1 administratively prohibited.
+            Family::V6 => (kind6::UNREACHABLE, 1),
+            Family::V4 if !to_gateway => (kind4::UNREACHABLE, unreachable4::PROHIBITED),
+            Family::V4 => match ipv4::Header::ref_from_prefix(packet).ok()?.0.protocol {
+                protocol::UDP | protocol::TCP => (kind4::UNREACHABLE, unreachable4::PORT),
+                // A broken ping, or another message: a host says nothing (RFC 1122 section 3.2.2).
+                protocol::ICMP => return None,
+                _ => (kind4::UNREACHABLE, unreachable4::PROTOCOL),
+            },
+        };
+        Some(Self { kind, code, rest: 0 })
+    }
+}
+
 /// The IPv4 source of a packet that an error may be sent about: no error, no later fragment, from one host to one host
 /// (RFC 1812 section 4.3.2.7). Its header is checked.
 pub(crate) fn sender4(packet: &[u8]) -> Option<u32> {

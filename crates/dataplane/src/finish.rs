@@ -129,6 +129,7 @@ impl Finish<'_> {
         mut frame: F,
         sink: &mut S,
     ) {
+        let end = self.refused(work, end);
         let end = match self.answer(work, end, &mut frame) {
             Answered::Not => end,
             Answered::Echo => {
@@ -138,6 +139,7 @@ impl Finish<'_> {
             Answered::Ping(own, port) => return self.transmit(&own, port, frame, sink),
             Answered::Limited(reason) => State::Drop(reason),
         };
+        let end = self.within_limits(work, end);
         let (class, reason) = match end {
             State::Punt(class, reason) => (Some(class), reason),
             State::Drop(reason) => (None, reason),
@@ -161,11 +163,6 @@ impl Finish<'_> {
         match class {
             Some(class) => {
                 debug_assert_eq!(reason.verdict(), Verdict::Punt);
-                // What the router itself takes was received from the client; a frame held for its neighbour will come
-                // again, and is counted then.
-                if let (Reason::Host, Some(source)) = (reason, work.source()) {
-                    self.count_up(source, u64::from(work.l3_len));
-                }
                 sink.punt(class, PuntMeta { port: self.port, reason, session: work.source() }, frame);
             }
             None => {
@@ -178,12 +175,45 @@ impl Finish<'_> {
                 {
                     counters.down_drops.add(1);
                 }
-                if let Some(message) = Message::about(reason, work.family, mtu) {
+                if let Some(message) =
+                    Message::about(reason, work.family, mtu).or_else(|| self.refusal(work, reason, &frame))
+                {
                     self.tell_sender(work, message, &frame, sink);
                 }
                 sink.discard(reason, frame);
             }
         }
+    }
+
+    /// What becomes of a frame of a session that would otherwise end in `end`: subscribers do not reach the router itself.
+    fn refused(&self, work: &Work, end: State) -> State {
+        let Some(source) = work.source() else { return end };
+        match end {
+            State::Punt(PuntClass::Host, Reason::Host) => State::Drop(Reason::HostRefused),
+            State::Drop(Reason::NoSubscriber | Reason::Blackhole | Reason::NoRoute | Reason::Ipv4TtlExceeded)
+                if work.family == Family::V4
+                    && self.tables.sessions.entry(source).is_some_and(|entry| entry.gateway_ipv4() == work.dst4) =>
+            {
+                State::Drop(Reason::HostRefused)
+            }
+            _ => end,
+        }
+    }
+
+    /// The same end, or a drop where the session has handed over too much in this second: one client must not keep the
+    /// rings to control from the others.
+    fn within_limits(&self, work: &Work, end: State) -> State {
+        let Some(counters) = work.source().and_then(|source| self.sessions.get(source.0 as usize)) else { return end };
+        let (kind, max, beyond) = match end {
+            State::Punt(PuntClass::Keepalive | PuntClass::Session, _) => {
+                (AnswerKind::Control, answer::CONTROL_PER_SECOND_MAX, Reason::ControlLimited)
+            }
+            State::Punt(_, Reason::NeighbourUnresolved) => {
+                (AnswerKind::Held, answer::HELD_PER_SECOND_MAX, Reason::HeldLimited)
+            }
+            _ => return end,
+        };
+        if counters.admit_answer(kind, max, self.police.now_ms) { end } else { State::Drop(beyond) }
     }
 
     /// Turns the frame into the answer that its client is owed, where a worker owes it: to an LCP Echo-Request or to a
@@ -225,6 +255,17 @@ impl Finish<'_> {
                 }
             }
         }
+    }
+
+    /// What the sender of a packet for the router itself is told: of its gateway's address that nothing listens there
+    /// (RFC 1122 section 3.2.2.1), of the router's other addresses that they are not for it.
+    fn refusal<F: FrameBuf>(&self, work: &Work, reason: Reason, frame: &F) -> Option<Message> {
+        if reason != Reason::HostRefused {
+            return None;
+        }
+        let gateway = work.source().and_then(|source| self.tables.sessions.entry(source)).map(Entry::gateway_ipv4);
+        let to_gateway = work.family == Family::V4 && gateway == Some(work.dst4);
+        Message::refusal(work.family, to_gateway, work.packet(frame.bytes()))
     }
 
     /// A packet longer than its way out takes: cut where it may be (RFC 1812 section 4.2.2.7), else dropped, and its

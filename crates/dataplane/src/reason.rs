@@ -89,6 +89,7 @@ reasons! {
     PppKeepalive, "ppp_keepalive", Punt, Pipeline, "LCP Echo-Request, Echo-Reply, Terminate-Request or Terminate-Ack of a known session.", "RFC 1661 section 5";
     EchoLimited, "echo_limited", Drop, Pipeline, "An LCP Echo-Request beyond the number that a worker answers a session each second.", "RFC 1661 section 5.8";
     PppControl, "ppp_control", Punt, Pipeline, "Another PPP control frame of a known session, or a protocol that PPP will reject.", "RFC 1661 section 3";
+    ControlLimited, "control_limited", Drop, Pipeline, "A PPP or IPv6 control frame beyond the number that a worker hands over of one session each second.", "";
     Ipv4NotUp, "ipv4_not_up", Drop, Pipeline, "IPv4 in or for a session whose IPCP is not open.", "RFC 1332 section 2";
     Ipv6NotUp, "ipv6_not_up", Drop, Pipeline, "IPv6 in or for a session whose IPV6CP is not open.", "RFC 5072 section 2";
     // IPv4.
@@ -119,7 +120,9 @@ reasons! {
     Blackhole, "blackhole", Drop, Pipeline, "The route to the destination says to discard.", "";
     NoSubscriber, "no_subscriber", Drop, Pipeline, "The destination is in a pool, and no session has it.", "";
     NeighbourUnresolved, "neighbour_unresolved", Punt, Pipeline, "The next hop's MAC address is not known yet; control holds the frame and resolves it.", "RFC 1812 section 3.3.2";
+    HeldLimited, "held_limited", Drop, Pipeline, "As neighbour_unresolved, beyond the number that a worker hands over of one session each second.", "";
     Host, "host", Punt, Pipeline, "For the router itself: the kernel answers.", "";
+    HostRefused, "host_refused", Drop, Pipeline, "A subscriber's packet for an address of the router itself, which offers subscribers nothing but answers to pings of their gateway.", "RFC 1812 section 5.2.7.1";
     PolicedUp, "policed_up", Drop, Pipeline, "The client sends more than its upstream rate.", "";
     PolicedDown, "policed_down", Drop, Pipeline, "More comes for the client than its downstream rate.", "";
     PingLimited, "ping_limited", Drop, Pipeline, "A ping of the gateway beyond the number that a worker answers a session each second.", "RFC 1812 section 4.3.2.8";

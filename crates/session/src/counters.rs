@@ -7,8 +7,8 @@ use zerocopy::FromZeros;
 
 /// What one worker counted for one session. Only that worker writes it; anyone may read it.
 ///
-/// Octets are those of the inner IP packet. A packet is counted where it is forwarded or handed to the router itself,
-/// or else as a drop.
+/// Octets are those of the inner IP packet. A packet is counted where it is forwarded or a ping of the gateway's that
+/// is answered, or else as a drop.
 #[derive(Debug, Default, FromZeros)]
 #[repr(C, align(64))]
 pub struct SessionCounters {
@@ -32,14 +32,14 @@ pub struct SessionCounters {
 }
 
 impl SessionCounters {
-    /// True where one more answer to the client is within `per_second_max`; it is counted then. Each [`AnswerKind`] has
-    /// a limit of its own, and each worker counts by itself. Seconds are those of `now_ms`, 1,024 ms long.
+    /// True where one more frame of the client's that costs more than forwarding is within `per_second_max`; it is counted
+    /// then. Each [`AnswerKind`] has a limit of its own, and each worker counts by itself. Seconds are those of `now_ms`, 1,024 ms long.
     #[must_use]
     pub fn admit_answer(&self, kind: AnswerKind, per_second_max: u8, now_ms: u64) -> bool {
-        // Lowest octet: echoes; next: pings; above: the second they were counted in.
+        // An octet for each kind; above: the second they were counted in.
         let second = now_ms >> 10;
         let word = self.answers.get();
-        let word = if word >> 16 == second & (u64::MAX >> 16) { word } else { second << 16 };
+        let word = if word >> 32 == second & (u64::MAX >> 32) { word } else { second << 32 };
         let shift = kind as u32;
         let given = (word >> shift) as u8;
         let admitted = given < per_second_max;
@@ -66,7 +66,7 @@ impl SessionCounters {
 /// A session's counters, summed over the workers. 64 bits each, so that none wraps in a session's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionTotals {
-    /// Packets from the client, forwarded or handed to the router itself.
+    /// Packets from the client, forwarded or answered.
     pub up_packets: u64,
     /// Inner IP octets of those packets.
     pub up_octets: u64,
@@ -82,7 +82,7 @@ pub struct SessionTotals {
     pub echoes: u64,
 }
 
-/// What a worker answers by itself; the value is the place of its count.
+/// What a worker does for a client besides forwarding, within limits; the value is the place of its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AnswerKind {
@@ -90,6 +90,10 @@ pub enum AnswerKind {
     Echo = 0,
     /// Pings of the gateway.
     Ping = 8,
+    /// Control frames that are handed over.
+    Control = 16,
+    /// Packets that wait for a neighbour to be resolved.
+    Held = 24,
 }
 
 impl Add for SessionTotals {
@@ -142,6 +146,9 @@ mod tests {
         assert_eq!(admitted(AnswerKind::Echo, 4, 1024, 10), 4);
         assert_eq!(admitted(AnswerKind::Ping, 16, u64::MAX, 20), 16);
         assert_eq!(admitted(AnswerKind::Ping, 0, 1 << 40, 20), 0);
+        assert_eq!(admitted(AnswerKind::Control, 64, 1 << 40, 100), 64);
+        assert_eq!(admitted(AnswerKind::Held, 255, 1 << 40, 300), 255);
+        assert_eq!(admitted(AnswerKind::Control, 64, 1 << 40, 100), 0);
         counters.reset();
         assert_eq!(counters.totals(), SessionTotals::default());
     }

@@ -40,6 +40,10 @@ pub mod unreachable4 {
     pub const NET: u8 = 0;
     /// Host unreachable.
     pub const HOST: u8 = 1;
+    /// Protocol unreachable.
+    pub const PROTOCOL: u8 = 2;
+    /// Port unreachable.
+    pub const PORT: u8 = 3;
     /// Fragmentation needed and DF set.
     pub const FRAGMENTATION_NEEDED: u8 = 4;
     /// Communication administratively prohibited (RFC 1812 section 5.2.7.1).

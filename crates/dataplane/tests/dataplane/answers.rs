@@ -147,25 +147,21 @@ fn a_ping_of_the_gateway_is_answered() {
 }
 
 #[test]
-fn what_is_no_plain_ping_of_the_gateway_is_for_the_kernel() {
+fn what_is_no_plain_ping_of_the_gateway_is_refused() {
     let mut bed = Bed::new();
-    let mut punted = |packet: &[u8]| {
-        bed.punts(ACCESS, &up(packet), PuntClass::Host, Reason::Host);
-    };
     let mut broken = icmp4(8, b"data");
     broken[2] ^= 1;
-    punted(&ip4(IP, GATEWAY, 1, 64, &broken));
-    punted(&ip4(IP, GATEWAY, 1, 64, &icmp4(0, b"a reply")));
-    punted(&ip4(IP, GATEWAY, 1, 64, &[8, 0]));
-    // More fragments to come.
-    let mut fragment = ip4(IP, GATEWAY, 1, 64, &icmp4(8, b"12345678"));
-    (fragment[6], fragment[10], fragment[11]) = (0x20, 0, 0);
-    let sum = checksum(&fragment[..20]).to_be_bytes();
-    fragment[10..12].copy_from_slice(&sum);
-    punted(&fragment);
+    for packet in [
+        ip4(IP, GATEWAY, 1, 64, &broken),
+        ip4(IP, GATEWAY, 1, 64, &icmp4(0, b"a reply")),
+        ip4(IP, GATEWAY, 1, 64, &[8, 0]),
+    ] {
+        bed.drops(ACCESS, &up(&packet), Reason::HostRefused);
+        assert!(bed.extra.is_empty());
+    }
     // No gateway address is known.
     bed.change(|spec| spec.gateway_ipv4 = None);
-    bed.punts(ACCESS, &ping4(IP, GATEWAY, b"data"), PuntClass::Host, Reason::Host);
+    bed.drops(ACCESS, &ping4(IP, GATEWAY, b"data"), Reason::HostRefused);
     assert_eq!(bed.pipeline.counters().pings_answered.get(), 0);
 }
 

@@ -45,12 +45,11 @@ fn a_packet_for_another_subscriber_turns_round() {
 }
 
 #[test]
-fn a_packet_to_the_gateway_goes_to_the_host_whatever_its_ttl() {
+fn a_subscriber_does_not_reach_the_router_itself() {
     let mut bed = Bed::new();
-    let packet = ip4(IP, GATEWAY, 17, 1, &datagram(40000, 53, b"resolver?"));
-    let meta = bed.punts(ACCESS, &up(&packet), PuntClass::Host, Reason::Host);
-    assert_eq!(meta.session, Some(bed.client));
-    assert_eq!(bed.totals(bed.client).up_packets, 1);
+    bed.drops(ACCESS, &up(&ip4(IP, GATEWAY, 17, 1, &datagram(40000, 53, b"resolver?"))), Reason::HostRefused);
+    assert_eq!(bed.extra.len(), 1, "and is told so");
+    assert_eq!(bed.totals(bed.client).up_drops, 1);
 }
 
 #[test]

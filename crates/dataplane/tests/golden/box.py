@@ -332,15 +332,13 @@ class Case:
         self.drop("core0", self.frame_down(packet, **frame), reason, session, "down")
 
     def punt(self, port, frame, reason, session=None):
-        """The frame goes to control as it is. What is for the router itself counts as the client's packet."""
+        """The frame goes to control as it is."""
         self.give(port, frame)
         self.count("reason." + reason)
         self.punted = reason
 
-    def punt_up(self, name, packet, reason, counted=False, **frame):
+    def punt_up(self, name, packet, reason, **frame):
         self.punt(self.sessions[name]["port"], self.frame_up(name, packet, **frame), reason)
-        if counted:
-            self.count_session(name, "up", packet)
 
     def told(self, name, packet):
         """A session's client gets an ICMP error of the box."""

@@ -217,6 +217,18 @@ for protocol in (LCP, PAP, CHAP, IPCP, IPV6CP, 0x80FD, 0x0000, 0x00FD, 0x003D, 0
     case.punt_up("alice", bytes([1, 1, 0, 8, 1, 2, 3, 4]), "ppp_control", protocol=protocol)
     case.punt_up("alice", b"", "ppp_control", protocol=protocol)
 
+case = Case("control_limited", "Control frames of one session are handed over within a limit, which is its own; its packets flow.")
+for n in range(66):
+    packet, reason = [(bytes([1, n, 0, 4]), "ppp_control"), (bytes([5, n, 0, 4]), "ppp_keepalive")][n % 2]
+    if n < 64:
+        case.punt_up("alice", packet, reason, protocol=LCP)
+    else:
+        case.drop_up("alice", packet, "control_limited", protocol=LCP)
+case.up("alice", udp4(ALICE, SERVER))
+case.punt_up("bob", bytes([1, 1, 0, 4]), "ppp_control", protocol=LCP)
+case.wait_ms(1100)
+case.punt_up("alice", bytes([1, 1, 0, 4]), "ppp_control", protocol=LCP)
+
 case = Case("ipv4_not_up", "IPv4 in and for a session without IPCP; its IPv6 flows.", [alice(ipv4_up=False), bob()])
 case.drop_up("alice", udp4(ALICE, SERVER), "ipv4_not_up")
 case.drop_down(udp4(SERVER, ALICE), "ipv4_not_up", "alice")

@@ -100,14 +100,15 @@ for request in (ping4(ALICE, GATEWAY), ping4(ALICE, GATEWAY, ttl=1), ping4(ALICE
 case = Case("ping-gateway-without-a-route", "The gateway's address may be one that no session of the pool has.")
 case.routes = [it for it in case.routes if it["to"] != GATEWAY + "/32"]
 ping_answered(case, "alice", ping4(ALICE, GATEWAY), pong4(ping4(ALICE, GATEWAY)))
+ping_answered(case, "alice", ping4(ALICE, GATEWAY, ttl=1), pong4(ping4(ALICE, GATEWAY)))
 
-case = Case("ping-for-the-kernel", "No plain ping of the gateway's client: the kernel judges it.")
+case = Case("ping-odd", "No plain ping of the gateway's client: dropped, and nothing said.")
 odd = ping4(ALICE, GATEWAY)
 odd[ICMP].chksum = 1
 for packet in (odd, pong4(ping4(GATEWAY, ALICE)), ping4(ALICE, GATEWAY, flags="MF"),
                IP(src=ALICE, dst=GATEWAY, options=b"\x01\x01\x01\x01") / ICMP(type=8) / Raw(b"data"),
                IP(src=ALICE, dst=GATEWAY) / ICMP(type=13)):
-    case.punt_up("alice", packet, "host", counted=True)
+    case.drop_up("alice", packet, "host_refused")
 
 case = Case("ping-spoofed", "A ping of the gateway from another's address is dropped before.")
 case.drop_up("alice", ping4(BOB, GATEWAY), "ipv4_spoofed")

@@ -295,9 +295,28 @@ for packet, dst in (
     for vlans in ((), [(0x8100, 10)]):
         case.punt("core0", case.frame_down(packet, vlans=vlans, dst=dst), "host")
 
-case = Case("host-of-a-subscriber", "What a client sends to the gateway goes to the kernel, and counts as its packet.")
-for packet in (udp4(ALICE, GATEWAY, ttl=1), tcp4(ALICE, GATEWAY, "S"), udp4(ALICE, GATEWAY)):
-    case.punt_up("alice", packet, "host", counted=True)
+case = Case("host_refused", "The router offers subscribers no service: port or protocol unreachable of the gateway, prohibited elsewhere.")
+case.route(ROUTER_IP + "/32", "local").route(ROUTER_IP6 + "/128", "local")
+for packet, code in (
+    (udp4(ALICE, GATEWAY), 3),
+    # For the router itself, whatever its time to live (RFC 1812 section 5.3.1).
+    (udp4(ALICE, GATEWAY, ttl=1), 3),
+    (tcp4(ALICE, GATEWAY, "S"), 3),
+    (IP(src=ALICE, dst=GATEWAY, proto=47) / Raw(bytes(20)), 2),
+    (udp4(ALICE, ROUTER_IP), 13),
+    (IP(src=ALICE, dst=ROUTER_IP) / ICMP(type=8) / Raw(b"a ping"), 13),
+):
+    case.drop_up("alice", packet, "host_refused")
+    case.told("alice", error4(GATEWAY, ALICE, 3, code, packet))
+packet = udp6(ALICE6, ROUTER_IP6)
+case.drop_up("alice", packet, "host_refused")
+case.told("alice", error6(ROUTER_IP6, ALICE6, unreachable6(1), packet))
+
+case = Case("host_refused-without-a-route", "The gateway's address may be one that no session of the pool has, or of a blackhole.")
+case.routes = [it for it in case.routes if it["to"] != GATEWAY + "/32"]
+packet = udp4(ALICE, GATEWAY, ttl=1)
+case.drop_up("alice", packet, "host_refused")
+case.told("alice", error4(GATEWAY, ALICE, 3, 3, packet))
 
 case = Case("arp", "ARP on a core port goes to the kernel, tagged or not, of a VLAN that has an interface.")
 request = ARP(op=1, hwsrc=ROUTER, psrc="198.51.100.2", hwdst="00:00:00:00:00:00", pdst=ROUTER_IP)
@@ -311,6 +330,18 @@ case = Case("neighbour_unresolved", "A next hop without a MAC address yet: held 
 case.neighbour("router", resolved=False)
 case.punt_up("alice", udp4(ALICE, SERVER), "neighbour_unresolved")
 case.punt_up("alice", udp6(ALICE6, SERVER6), "neighbour_unresolved")
+
+case = Case("held_limited", "Packets of one session for unresolved neighbours are handed over within a limit, which is its own.")
+case.neighbour("router", resolved=False)
+for n in range(34):
+    if n < 32:
+        case.punt_up("alice", udp4(ALICE, SERVER), "neighbour_unresolved")
+    else:
+        case.drop_up("alice", udp4(ALICE, SERVER), "held_limited")
+case.punt_up("bob", udp4(BOB, SERVER), "neighbour_unresolved")
+case.punt_up("alice", b"\x05\x01\x00\x04", "ppp_keepalive", protocol=LCP)
+case.wait_ms(1100)
+case.punt_up("alice", udp4(ALICE, SERVER), "neighbour_unresolved")
 
 case = Case("neighbour_unresolved-glean", "A destination on a connected network: held by control.")
 case.route("198.51.100.0/24", "glean")
