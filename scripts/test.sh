@@ -1,11 +1,11 @@
 #!/bin/bash
 # Everything that must pass: format, lints, unit and property tests, the documentation, the models of the concurrency
-# floor, the stress tests under AddressSanitizer, a bounded run of every fuzz target, the scripts' own lint, the page of
-# field cases and the end-to-end cases. Run as root: tests make network namespaces and taps, and nothing is skipped
-# where that is not possible; it fails.
+# floor, the stress tests under AddressSanitizer, the instructions that a packet costs, a bounded run of every fuzz
+# target, the scripts' own lint, the page of field cases and the end-to-end cases. Run as root: tests make network
+# namespaces and taps, and nothing is skipped where that is not possible; it fails.
 #
 #   scripts/test.sh             all of it
-#   scripts/test.sh STEP...     only these: format lint unit golden doc models sanitize fuzz scripts e2e
+#   scripts/test.sh STEP...     only these: format lint unit golden doc models sanitize instructions fuzz scripts e2e
 #
 # Prints the result of each step; the last line is `N passed, N failed`, tests and checks together.
 # FUZZ_SECONDS=N: how long each fuzz target runs (default 5).
@@ -13,7 +13,7 @@ set -u
 # shellcheck source=lib/common.sh
 . "$(dirname "$(readlink -f "$0")")/lib/common.sh"
 
-ALL=(format lint unit golden doc models sanitize fuzz scripts e2e)
+ALL=(format lint unit golden doc models sanitize instructions fuzz scripts e2e)
 for step; do
     case " ${ALL[*]} " in
         *" $step "*) ;;
@@ -117,6 +117,12 @@ step_sanitize() {
     code=$?
     [ "$code" = 0 ] || tail -n 100 "$log" | sed 's/^/    | /'
     count "stress tests under AddressSanitizer" "$(sed -n 's/^sanitize: \([0-9]*\) passed$/\1/p' "$log")" 0 "$code"
+}
+
+step_instructions() {
+    need_packages valgrind
+    check "build of the benchmark" cargo build --quiet --release -p bng-bench
+    check "instructions a packet, within 3% of the file" cargo run --quiet --release -p bng-bench -- --gate
 }
 
 step_fuzz() {

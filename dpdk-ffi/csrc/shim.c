@@ -46,6 +46,11 @@ unsigned int shim_ring_count(const struct rte_ring *ring)
 	return rte_ring_count(ring);
 }
 
+int shim_lpm_lookup_bulk(const struct rte_lpm *lpm, const uint32_t *addresses, uint32_t *next_hops, unsigned int count)
+{
+	return rte_lpm_lookup_bulk(lpm, addresses, next_hops, count);
+}
+
 uint64_t shim_rdtsc(void)
 {
 	return rte_rdtsc();

@@ -51,6 +51,7 @@ int shim_pktmbuf_linearize(struct rte_mbuf *mbuf);
 unsigned int shim_ring_enqueue_burst(struct rte_ring *ring, void *const *objects, unsigned int count);
 unsigned int shim_ring_dequeue_burst(struct rte_ring *ring, void **objects, unsigned int count);
 unsigned int shim_ring_count(const struct rte_ring *ring);
+int shim_lpm_lookup_bulk(const struct rte_lpm *lpm, const uint32_t *addresses, uint32_t *next_hops, unsigned int count);
 uint64_t shim_rdtsc(void);
 uint64_t shim_tsc_hz(void);
 unsigned int shim_lcore_id(void);

@@ -23,6 +23,7 @@ mod queue;
 mod rings;
 mod signals;
 mod version;
+pub mod yardstick;
 
 pub use clock::{pause, rdtsc, tsc_hz};
 pub use device::{Device, DeviceError};
