@@ -14,8 +14,7 @@ use bng_dataplane::{Pipeline, PipelineConfig, PuntClass, Tables, WorkerCounters}
 use bng_dpdk::Workers;
 use bng_subscriber::{Environment, Subscribers};
 use bng_sync::{FrameConsumer, FrameProducer, Placement, frame_ring};
-use bng_wire::PortIndex;
-use bng_worker::{IdleConfig, Stop, Worker, WorkerParts, WorkerPort, WorkerStatus};
+use bng_worker::{IdleConfig, Stop, Worker, WorkerParts, WorkerStatus};
 use tracing::{error, info, warn};
 
 use crate::backend::{Names, Observer};
@@ -111,7 +110,10 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
     let worker_stop = Stop::new();
     let mut rings = Vec::with_capacity(count);
     let mut parts = Vec::with_capacity(count);
-    for (number, share) in ports::share_queues(&dpdk.ports, count)?.into_iter().enumerate() {
+    let mut seed = [0; 8];
+    getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the kernel gives no randomness: {error}"))?;
+    let shares = ports::share_queues(config, dpdk, u64::from_ne_bytes(seed))?;
+    for (number, (share, peers)) in shares.ports.into_iter().zip(shares.peers).enumerate() {
         let (punt, punted) = punt_rings(config);
         let (injected, inject) =
             frame_ring(config.limits.inject_ring_bytes as usize, config.limits.inject_ring_frames as usize);
@@ -125,11 +127,8 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
         let (Some(of_worker), Some(status)) = (counters.get(number), status.get(number)) else { continue };
         parts.push(WorkerParts {
             stages: Pipeline::new(number, read, Arc::clone(of_worker), PipelineConfig::default()),
-            ports: share
-                .into_iter()
-                .zip(0u8..)
-                .map(|((rx, tx), port)| WorkerPort { port: PortIndex(port), rx, tx })
-                .collect(),
+            ports: share,
+            peers,
             pool: dpdk.pool.clone(),
             reader: tables.grace.reader(number).context("a worker's place among the readers is taken")?,
             punt,
@@ -182,7 +181,7 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
         routing: Arc::clone(&routing),
         log,
         started: Instant::now(),
-        ports: observed_ports(config, dpdk, &macs),
+        ports: observed_ports(config, dpdk, &macs, &shares.spread),
         limits,
     });
     let workers = start_workers(dpdk, parts)?;
@@ -255,11 +254,20 @@ fn start_workers(dpdk: &Dpdk, parts: Vec<WorkerParts<Pipeline>>) -> anyhow::Resu
     Ok(dpdk.eal.launch_workers(closures)?)
 }
 
-fn observed_ports(config: &Config, dpdk: &Dpdk, macs: &[bng_wire::MacAddr]) -> Vec<crate::backend::ObservedPort> {
-    let observed = |((from, port), mac): ((&bng_config::Port, &Arc<bng_dpdk::Port>), &bng_wire::MacAddr)| {
-        crate::backend::ObservedPort { config: from.clone(), device: Arc::clone(port), mac: *mac }
-    };
-    config.ports.iter().zip(&dpdk.ports).zip(macs).map(observed).collect()
+fn observed_ports(
+    config: &Config,
+    dpdk: &Dpdk,
+    macs: &[bng_wire::MacAddr],
+    spread: &[ports::Spread],
+) -> Vec<crate::backend::ObservedPort> {
+    let each = config.ports.iter().zip(&dpdk.ports).zip(macs).zip(spread);
+    each.map(|(((from, port), mac), spread)| crate::backend::ObservedPort {
+        config: from.clone(),
+        device: Arc::clone(port),
+        mac: *mac,
+        spread: *spread,
+    })
+    .collect()
 }
 
 fn close(dpdk: Dpdk) {

@@ -104,8 +104,7 @@ pub(super) fn ports(observer: &Observer) -> api::PortsView {
             speed_mbps: link.and_then(|link| link.speed_mbps),
             mtu: port.device.mtu(),
             queues: port.config.queues,
-            rss: if port.device.hashes_inside_pppoe() || port.config.is_net_tap { "hardware" } else { "none" }
-                .to_owned(),
+            rss: port.spread.label().to_owned(),
             rx_packets: stats.rx_packets,
             rx_octets: stats.rx_octets,
             rx_missed: stats.rx_missed,

@@ -102,6 +102,14 @@ fn workers(out: &mut Exposition, observer: &Observer) {
             bursts.count(&[("worker", number), ("frames", &floor.to_string())], count.get());
         }
     }
+    let steered = out.counter("bng_worker_steered_packets_total", "Frames that a worker polled and handed to another.");
+    for (status, number) in each() {
+        steered.count(&[("worker", number)], status.steered.get());
+    }
+    let taken = out.counter("bng_worker_taken_packets_total", "Frames that a worker took from others.");
+    for (status, number) in each() {
+        taken.count(&[("worker", number)], status.from_peers.get());
+    }
     let full = out.counter("bng_punt_ring_full_total", "Frames lost because the ring to control was full, by class.");
     for (status, number) in each() {
         for (class, count) in PuntClass::ALL.iter().zip(&status.punt_full) {
@@ -150,10 +158,52 @@ fn ports(out: &mut Exposition, observer: &Observer) {
         let link = port.device.link().is_ok_and(|link| link.up);
         up.count(&[("port", &port.config.name)], u64::from(link));
     }
+    let spread = out.gauge(
+        "bng_port_spread",
+        "1 for who spreads the port's frames over the workers: hardware, software, or single (one worker).",
+    );
+    for port in &observer.ports {
+        spread.count(&[("port", &port.config.name), ("kind", port.spread.label())], 1);
+    }
+    let ratio = out.gauge(
+        "bng_port_spread_ratio",
+        "Frames of the worker that took most from the port, to the mean of all workers: 1 is even.",
+    );
+    for (index, port) in (0u8..).zip(&observer.ports) {
+        let frames: Vec<u64> = observer
+            .counters
+            .iter()
+            .filter_map(|counters| counters.port(bng_wire::PortIndex(index)))
+            .map(|port| port.rx_frames.get())
+            .collect();
+        ratio.sample(&[("port", &port.config.name)], spread_ratio(&frames));
+    }
     let missed =
         out.counter("bng_port_missed_packets_total", "Frames that the device dropped for want of a descriptor.");
     for port in &observer.ports {
         let stats = port.device.stats().unwrap_or_default();
         missed.count(&[("port", &port.config.name)], stats.rx_missed);
+    }
+}
+
+/// The largest to the mean; 1 where nothing has come yet.
+fn spread_ratio(frames: &[u64]) -> f64 {
+    let sum: u64 = frames.iter().sum();
+    match frames.iter().max() {
+        Some(most) if sum > 0 => *most as f64 * frames.len() as f64 / sum as f64,
+        _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_even_spread_is_one() {
+        for (frames, ratio) in [(&[5, 5][..], 1.0), (&[0, 0], 1.0), (&[], 1.0), (&[30, 10], 1.5), (&[7, 0, 0, 0], 4.0)]
+        {
+            assert!((spread_ratio(frames) - ratio).abs() < 1e-9, "{frames:?}");
+        }
     }
 }

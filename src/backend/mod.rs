@@ -67,6 +67,8 @@ pub struct ObservedPort {
     pub device: Arc<bng_dpdk::Port>,
     /// Its MAC address.
     pub mac: MacAddr,
+    /// Who spreads its frames over the workers.
+    pub spread: crate::wiring::ports::Spread,
 }
 
 /// Looks at the running process.

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use bng_config::{Config, Hugepages};
-use bng_dpdk::{Eal, EalConfig, HugePages, Mempool, MempoolConfig, Netns, Port, PortConfig, RxQueue, TxQueue};
-use bng_wire::MacAddr;
+use bng_config::{Config, Hugepages, Rss};
+use bng_dpdk::{Eal, EalConfig, HugePages, Mempool, MempoolConfig, Netns, Port, PortConfig, PortError, RxQueue};
+use bng_wire::{MacAddr, PortIndex};
+use bng_worker::{PEER_RING_FRAMES, Peers, Transmit, WorkerPort};
+use tracing::{info, warn};
 
-/// Buffers that each worker may keep at hand, and hold in bursts under way.
-const MBUFS_PER_WORKER: u32 = 2 * 512;
+/// Buffers that each worker may keep at hand, hold in bursts under way, and have in the ring from another worker.
+const MBUFS_PER_WORKER: u32 = 2 * 512 + PEER_RING_FRAMES;
 
 /// Everything of DPDK's. Fields are dropped in their order: ports before the pool, the EAL last.
 pub struct Dpdk {
@@ -42,10 +44,25 @@ pub fn open(config: &Config, file_prefix: &str) -> anyhow::Result<Dpdk> {
     })?;
     let pool = Mempool::new(&eal, &mempool(config))?;
     let open = |port: &bng_config::Port| {
-        Port::open(&eal, &port_config(port), &pool).map(Arc::new).with_context(|| format!("port {}", port.name))
+        open_port(&eal, &pool, port).map(Arc::new).with_context(|| format!("port {}", port.name))
     };
     let ports = config.ports.iter().map(open).collect::<anyhow::Result<_>>()?;
     Ok(Dpdk { ports, pool, eal })
+}
+
+/// Opens a port with as many queues as configured, or as many as its device has where that is fewer (virtio often has
+/// one): the workers share what there is.
+fn open_port(eal: &Eal, pool: &Mempool, port: &bng_config::Port) -> Result<Port, PortError> {
+    let mut config = port_config(port);
+    loop {
+        match Port::open(eal, &config, pool) {
+            Err(PortError::QueueCount { max, wanted, side, .. }) if 0 < max && max < wanted => {
+                warn!(port = port.name, wanted, max, "the device has fewer {side} queues");
+                (config.rx_queues, config.tx_queues) = (max, max);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 fn mempool(config: &Config) -> MempoolConfig {
@@ -90,19 +107,76 @@ pub fn macs(ports: &[Arc<Port>]) -> anyhow::Result<Vec<MacAddr>> {
     ports.iter().map(|port| Ok(MacAddr(port.mac()?))).collect()
 }
 
-/// One worker's queues of one port.
-pub type Share = (Vec<RxQueue>, TxQueue);
+/// Who spreads a port's frames over the workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// There is one worker.
+    Single,
+    /// The device, or the kernel behind a tap.
+    Hardware,
+    /// The workers that poll its queues hand flows to the others.
+    Software,
+}
 
-/// The queues of each worker: `[worker][port]`. Receive queue `q` goes to worker `q` modulo the number of workers;
-/// every worker has the transmit queue of its own number.
+impl Spread {
+    /// Its word in metrics and in `bngctl show ports`.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Hardware => "hardware",
+            Self::Software => "software",
+        }
+    }
+
+    /// What is in force for a port with so many queues. `hashes`: the device spreads this port's frames by itself.
+    const fn of(wanted: Rss, hashes: bool, queues: usize, workers: usize) -> Self {
+        match wanted {
+            _ if workers < 2 => Self::Single,
+            Rss::Auto | Rss::Hardware if hashes && queues >= workers => Self::Hardware,
+            _ => Self::Software,
+        }
+    }
+}
+
+/// The workers' parts of the ports: `[worker][port]`, their rings to each other, and how each port's frames are spread.
+pub struct Shares {
+    /// By worker, then in the order of the ports.
+    pub ports: Vec<Vec<WorkerPort>>,
+    /// By worker.
+    pub peers: Vec<Peers>,
+    /// By port.
+    pub spread: Vec<Spread>,
+}
+
+/// Shares the queues. Receive queue `q` goes to worker `q` modulo the number of workers; a worker has the transmit queue
+/// of its own number, or sends by the worker whose number is its own modulo that of the queues.
 ///
 /// # Errors
-/// A port with fewer transmit queues than there are workers.
-pub fn share_queues(ports: &[Arc<Port>], workers: usize) -> anyhow::Result<Vec<Vec<Share>>> {
-    let mut shares: Vec<Vec<Share>> = (0..workers).map(|_| Vec::with_capacity(ports.len())).collect();
-    for port in ports {
+/// A port without a queue, or no memory for rings between workers.
+pub fn share_queues(config: &Config, dpdk: &Dpdk, seed: u64) -> anyhow::Result<Shares> {
+    let workers = config.cores.workers.len();
+    let mut shares: Vec<Vec<WorkerPort>> = (0..workers).map(|_| Vec::with_capacity(dpdk.ports.len())).collect();
+    let mut spreads = Vec::with_capacity(dpdk.ports.len());
+    let mut rings = false;
+    for ((port, from), index) in dpdk.ports.iter().zip(&config.ports).zip(0u8..) {
         let (rx, tx) = port.take_queues();
-        let have = tx.len();
+        let (have, frame_octets_max) = (tx.len(), port.frame_octets_max());
+        anyhow::ensure!(have > 0, "port {} has no queue", from.name);
+        // A tap's frames are spread by the kernel, which sees into PPPoE.
+        let hashes = from.is_net_tap || if from.is_access { port.hashes_inside_pppoe() } else { port.hashes() };
+        let spread = Spread::of(from.rss, hashes, rx.len(), workers);
+        anyhow::ensure!(
+            from.rss != Rss::Hardware || spread != Spread::Software,
+            "port {}: rss: hardware, but its {} queues for {workers} workers do not spread its frames: set rss: auto",
+            from.name,
+            rx.len()
+        );
+        if spread == Spread::Software {
+            let asked = from.rss == Rss::Software;
+            tell_of_software(&from.name, asked, hashes, rx.len(), workers);
+        }
+        rings |= spread == Spread::Software || have < workers;
         let mut of_worker: Vec<Vec<RxQueue>> = (0..workers).map(|_| Vec::new()).collect();
         for (number, queue) in rx.into_iter().enumerate() {
             if let Some(queues) = of_worker.get_mut(number % workers) {
@@ -110,15 +184,56 @@ pub fn share_queues(ports: &[Arc<Port>], workers: usize) -> anyhow::Result<Vec<V
             }
         }
         let mut tx = tx.into_iter();
-        for (share, rx) in shares.iter_mut().zip(of_worker) {
-            let tx = tx.next().with_context(|| {
-                format!(
-                    "port {} has {have} transmit queues for {workers} workers: each worker needs its own",
-                    port.name()
-                )
-            })?;
-            share.push((rx, tx));
+        for ((number, share), rx) in shares.iter_mut().enumerate().zip(of_worker) {
+            let through = Transmit::Through { worker: number % have, frame_octets_max };
+            share.push(WorkerPort {
+                port: PortIndex(index),
+                rx,
+                tx: tx.next().map_or(through, Transmit::Own),
+                steer: spread == Spread::Software,
+            });
+        }
+        spreads.push(spread);
+    }
+    let peers = if rings {
+        Peers::mesh(&dpdk.eal, &dpdk.pool, "peer", workers, seed).context("the rings between the workers")?
+    } else {
+        (0..workers).map(|_| Peers::none()).collect()
+    };
+    Ok(Shares { ports: shares, peers, spread: spreads })
+}
+
+fn tell_of_software(port: &str, asked: bool, hashes: bool, queues: usize, workers: usize) {
+    if asked {
+        info!(port, "the workers share this port's load, as configured");
+    } else if hashes {
+        warn!(
+            port,
+            queues, workers, "the port has fewer queues than there are workers: they share its load in software"
+        );
+    } else {
+        warn!(port, "the port cannot spread its frames over queues by itself: the workers share its load in software");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p69_software_takes_over_where_the_card_cannot() {
+        use Spread::{Hardware, Single, Software};
+        for (wanted, hashes, queues, workers, is) in [
+            (Rss::Auto, true, 4, 4, Hardware),
+            (Rss::Auto, true, 1, 4, Software),
+            (Rss::Auto, false, 4, 4, Software),
+            (Rss::Hardware, true, 4, 4, Hardware),
+            (Rss::Hardware, false, 4, 4, Software),
+            (Rss::Software, true, 4, 4, Software),
+            (Rss::Software, true, 1, 1, Single),
+            (Rss::Auto, false, 1, 1, Single),
+        ] {
+            assert_eq!(Spread::of(wanted, hashes, queues, workers), is, "{wanted:?} {hashes} {queues} {workers}");
         }
     }
-    Ok(shares)
 }

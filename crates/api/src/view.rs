@@ -192,7 +192,7 @@ pub struct PortView {
     pub mtu: u16,
     /// Receive queues, and as many transmit queues.
     pub queues: u16,
-    /// Who spreads packets over the workers now: `hardware` or `software`.
+    /// Who spreads packets over the workers now: `hardware`, `software`, or `single` where there is one worker.
     pub rss: String,
     /// Frames received.
     pub rx_packets: u64,

@@ -14,7 +14,7 @@ use bng_fib::{Fib, FibConfig, FibWriter, NextHop};
 use bng_session::{PoolMap4, PoolMap6, PoolMaps, SessionIndex, SessionTable, SessionWriter, TableConfig};
 use bng_sync::{FrameConsumer, FrameProducer, Placement, Qsbr, Reader, frame_ring};
 use bng_wire::{PortIndex, VrfId};
-use bng_worker::{IdleConfig, Stages, Stop, Worker, WorkerParts, WorkerPort, WorkerStatus};
+use bng_worker::{IdleConfig, Peers, Stages, Stop, Transmit, Worker, WorkerParts, WorkerPort, WorkerStatus};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -96,7 +96,12 @@ impl<S: Stages> Bed<S> {
             let config = RingPortConfig { name: format!("{name}{number}"), ..RingPortConfig::default() };
             let (port, end) = Port::from_rings(eal, &config, pool)?;
             let (rx, mut tx) = port.take_queues();
-            ports.push(WorkerPort { port: PortIndex(number), rx, tx: tx.pop().context("a queue")? });
+            ports.push(WorkerPort {
+                port: PortIndex(number),
+                rx,
+                tx: Transmit::Own(tx.pop().context("a queue")?),
+                steer: false,
+            });
             far.push(end);
             held.push(port);
         }
@@ -111,6 +116,7 @@ impl<S: Stages> Bed<S> {
             reader,
             punt: [keepalive.0, session.0, discovery.0, host.0],
             inject: injected,
+            peers: Peers::none(),
             counters: Arc::clone(&counters),
             status,
             idle: IdleConfig::default(),

@@ -34,6 +34,7 @@ mod priority;
 mod reason;
 mod rewrite;
 mod route;
+mod steer;
 mod work;
 
 pub use counters::{PortCounters, WorkerCounters};
@@ -44,3 +45,4 @@ pub use pipeline::{Pipeline, PipelineConfig, Tables};
 pub use ports::{PortEntry, PortRole, PortTable, RouterAddresses, TpidSet, VidSet};
 pub use priority::{CONTROL_PCP, PRIORITY_MAPS_MAX, PriorityMaps};
 pub use reason::{Reason, Source, Verdict};
+pub use steer::FlowHash;

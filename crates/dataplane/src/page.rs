@@ -20,6 +20,7 @@ test named.
 /// Tests of the worker's crate, in its folder `tests/worker`: reason, file, test.
 pub const WORKER_CASES: &[(Reason, &str, &str)] = &[
     (Reason::TxFull, "drops.rs", "a_full_transmit_queue_costs_the_frames_beyond_it_only"),
+    (Reason::SteerFull, "sharing.rs", "a_full_ring_to_a_worker_drops_and_never_overtakes"),
     (Reason::PuntFull, "control.rs", "a_full_ring_to_control_is_a_drop_of_its_class_only"),
     (Reason::NotLinear, "drops.rs", "segments_are_joined_where_they_fit_and_dropped_where_not"),
     (Reason::NoBuffer, "control.rs", "without_a_buffer_an_injected_frame_is_dropped_with_a_reason"),

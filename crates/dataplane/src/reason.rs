@@ -133,6 +133,7 @@ reasons! {
     UnknownPort, "unknown_port", Drop, Pipeline, "The frame came from a port that is not in the table.", "";
     // Want of room, given by the worker.
     TxFull, "tx_full", Drop, Worker, "The port's transmit queue stayed full.", "";
+    SteerFull, "steer_full", Drop, Worker, "The ring to another worker, which was to handle or to send the frame, is full.", "";
     PuntFull, "punt_full", Drop, Worker, "The ring towards control is full.", "";
     NotLinear, "not_linear", Drop, Worker, "A frame in several segments could not be made contiguous.", "";
     NoBuffer, "no_buffer", Drop, Worker, "No buffer was free for a frame from control.", "";

@@ -37,7 +37,7 @@ pub use netns::Netns;
 pub use port::{LinkState, Port, PortConfig, PortStats};
 pub use port_error::PortError;
 pub use queue::{RxQueue, TxQueue};
-pub use rings::{RingDrain, RingFeed, RingPort, RingPortConfig};
+pub use rings::{RingDrain, RingFeed, RingPort, RingPortConfig, mbuf_ring};
 pub use version::version;
 
 /// Properties that the crates above rely on, checked when this crate is compiled.

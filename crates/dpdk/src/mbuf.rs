@@ -208,6 +208,22 @@ impl Mbuf {
         (raw.ol_flags & dpdk_sys::K_RTE_MBUF_F_RX_QINQ_STRIPPED != 0).then_some(raw.vlan_tci_outer)
     }
 
+    /// Writes 32 bits beside the frame, for whoever it is handed to. A driver may write over them on reception.
+    #[inline(always)]
+    pub fn set_mark(&mut self, mark: u32) {
+        self.raw_mut().__bindgen_anon_2.hash.usr = mark;
+    }
+
+    /// What [`Mbuf::set_mark`] wrote.
+    #[inline(always)]
+    #[must_use]
+    pub fn mark(&self) -> u32 {
+        // SAFETY: the union has this one member.
+        let hash = unsafe { self.raw().__bindgen_anon_2.hash };
+        // SAFETY: any 32 bits are a number.
+        unsafe { hash.usr }
+    }
+
     /// Gives all buffers back at once, which is cheaper than one by one.
     #[inline]
     pub fn free_burst<const N: usize>(burst: &mut ArrayVec<Mbuf, N>) {

@@ -142,6 +142,17 @@ impl RingDrain {
     }
 }
 
+/// A ring of frames from one thread to another, of `frames_max` (a power of two) less one. `name` is its own in the
+/// process, at most 26 octets long.
+///
+/// # Errors
+/// [`PortError::Refused`]: there is no memory, or the name is taken.
+pub fn mbuf_ring(_eal: &Eal, name: &str, frames_max: u32, pool: &Mempool) -> Result<(RingFeed, RingDrain), PortError> {
+    let config = RingPortConfig { name: name.to_owned(), frames_max, ..RingPortConfig::default() };
+    let ring = Ring::new(name, &config, pool)?;
+    Ok((RingFeed(Arc::clone(&ring)), RingDrain(ring)))
+}
+
 impl Port {
     /// Makes a port of rings, started.
     ///

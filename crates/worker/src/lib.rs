@@ -12,6 +12,7 @@
 mod frame;
 mod idle;
 mod outlet;
+mod peers;
 mod stages;
 mod status;
 mod worker;
@@ -19,6 +20,7 @@ mod worker;
 pub use frame::Frame;
 pub use idle::IdleConfig;
 pub use outlet::{Outlet, TX_FRAMES_MAX};
+pub use peers::{PEER_RING_FRAMES, Peers};
 pub use stages::{Forward, Stages};
 pub use status::{BURST_BUCKETS, WorkerStatus};
-pub use worker::{INJECT_FRAMES_MAX, Stop, Worker, WorkerError, WorkerParts, WorkerPort};
+pub use worker::{INJECT_FRAMES_MAX, Stop, Transmit, Worker, WorkerError, WorkerParts, WorkerPort};

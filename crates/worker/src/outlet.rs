@@ -1,7 +1,9 @@
 //! Where frames leave a worker: the transmit queues, the rings to control, the pool.
 
 use crate::frame::Frame;
+use crate::peers::{Errand, Hand};
 use crate::status::WorkerStatus;
+use crate::worker::Transmit;
 use arrayvec::ArrayVec;
 use bng_dataplane::{PuntClass, PuntMeta, Reason, Sink, WorkerCounters};
 use bng_dpdk::{Mbuf, Mempool, TxQueue};
@@ -17,10 +19,18 @@ const FREE_FRAMES_MAX: usize = 64;
 
 /// One port's way out.
 struct Lane {
-    queue: TxQueue,
+    port: PortIndex,
+    way: Way,
     /// Longer frames never reach the driver: net_tap would stop the whole burst at one.
     octets_max: usize,
     waiting: ArrayVec<Mbuf, TX_FRAMES_MAX>,
+}
+
+/// Whose queue a lane's frames go by.
+enum Way {
+    Own(TxQueue),
+    /// That of the worker with this number.
+    Through(usize),
 }
 
 /// The way out of one worker, and the [`Sink`] of its pipeline.
@@ -29,6 +39,8 @@ pub struct Outlet {
     lanes: Vec<Option<Lane>>,
     punt: [FrameProducer; PuntClass::COUNT],
     free: ArrayVec<Mbuf, FREE_FRAMES_MAX>,
+    /// The ways to the other workers, by number.
+    hands: Vec<Option<Hand>>,
     pool: Mempool,
     counters: Arc<WorkerCounters>,
     status: Arc<WorkerStatus>,
@@ -36,30 +48,42 @@ pub struct Outlet {
 
 impl Outlet {
     pub(crate) fn new(
-        queues: Vec<(PortIndex, TxQueue)>,
+        ways: Vec<(PortIndex, Transmit)>,
+        hands: Vec<Option<Hand>>,
         punt: [FrameProducer; PuntClass::COUNT],
         pool: Mempool,
         counters: Arc<WorkerCounters>,
         status: Arc<WorkerStatus>,
     ) -> Self {
-        let length = queues.iter().map(|(port, _)| usize::from(port.0) + 1).max().unwrap_or(0);
+        let length = ways.iter().map(|(port, _)| usize::from(port.0) + 1).max().unwrap_or(0);
         let mut lanes: Vec<Option<Lane>> = (0..length).map(|_| None).collect();
-        for (port, queue) in queues {
-            let octets_max = queue.frame_octets_max();
+        for (port, way) in ways {
+            let (way, octets_max) = match way {
+                Transmit::Own(queue) => {
+                    let octets_max = queue.frame_octets_max();
+                    (Way::Own(queue), octets_max)
+                }
+                Transmit::Through { worker, frame_octets_max } => (Way::Through(worker), frame_octets_max),
+            };
             if let Some(lane) = lanes.get_mut(usize::from(port.0)) {
-                *lane = Some(Lane { queue, octets_max, waiting: ArrayVec::new() });
+                *lane = Some(Lane { port, way, octets_max, waiting: ArrayVec::new() });
             }
         }
-        Self { lanes, punt, free: ArrayVec::new(), pool, counters, status }
+        Self { lanes, punt, free: ArrayVec::new(), hands, pool, counters, status }
     }
 
     /// Sends what waits on every port and frees what is to be freed: the end of each burst.
     #[inline]
     pub(crate) fn flush(&mut self) {
-        let Self { lanes, free, counters, .. } = self;
+        let Self { lanes, free, hands, counters, .. } = self;
         for lane in lanes.iter_mut().flatten() {
             if !lane.waiting.is_empty() {
-                send(lane, counters);
+                send(lane, hands, counters);
+            }
+        }
+        for hand in hands.iter_mut().flatten() {
+            if !hand.waiting.is_empty() {
+                hand_over(hand, counters);
             }
         }
         if !free.is_empty() {
@@ -74,6 +98,29 @@ impl Outlet {
             port.tx_octets.add(frame.0.len() as u64);
         }
         self.transmit(port, frame);
+    }
+
+    /// Hands a frame that was received on `port` to another worker; it comes back where there is no such one.
+    #[inline]
+    pub(crate) fn hand(&mut self, worker: usize, port: PortIndex, mut mbuf: Mbuf) -> Option<Mbuf> {
+        let Some(Some(hand)) = self.hands.get_mut(worker) else { return Some(mbuf) };
+        if hand.waiting.is_full() {
+            hand_over(hand, &self.counters);
+        }
+        mbuf.set_mark(Errand::Received(port).mark());
+        self.status.steered.add(1);
+        hand.waiting.push(mbuf);
+        None
+    }
+
+    /// Sends a frame that another worker made, and counted, by a queue of this one.
+    #[inline]
+    pub(crate) fn send_for_peer(&mut self, port: PortIndex, mbuf: Mbuf) {
+        match self.lanes.get(usize::from(port.0)) {
+            Some(Some(Lane { way: Way::Own(_), .. })) => self.transmit(port, Frame(mbuf)),
+            // The wiring names the owner of a queue; should it not, the frame must not go round.
+            _ => self.drop_frame(Reason::UnknownPort, mbuf),
+        }
     }
 
     /// Counts a frame under `reason` and frees it: for what the worker itself drops.
@@ -99,11 +146,45 @@ impl Outlet {
 /// Hands a lane's frames to the driver, once. What it does not take now is dropped: waiting would hold up every other
 /// port, and the queue is the place for waiting.
 #[inline]
-fn send(lane: &mut Lane, counters: &WorkerCounters) {
-    lane.queue.tx_burst(&mut lane.waiting);
+fn send(lane: &mut Lane, hands: &mut [Option<Hand>], counters: &WorkerCounters) {
+    match &mut lane.way {
+        Way::Own(queue) => {
+            queue.tx_burst(&mut lane.waiting);
+        }
+        Way::Through(worker) => return send_through(hands.get_mut(*worker), lane, counters),
+    }
     if !lane.waiting.is_empty() {
         counters.reason(Reason::TxFull).add(lane.waiting.len() as u64);
         Mbuf::free_burst(&mut lane.waiting);
+    }
+}
+
+/// Leaves a lane's frames to the worker that owns the queue.
+#[cold]
+#[inline(never)]
+fn send_through(hand: Option<&mut Option<Hand>>, lane: &mut Lane, counters: &WorkerCounters) {
+    let Some(Some(hand)) = hand else {
+        counters.reason(Reason::UnknownPort).add(lane.waiting.len() as u64);
+        return Mbuf::free_burst(&mut lane.waiting);
+    };
+    let mark = Errand::Send(lane.port).mark();
+    for mut mbuf in lane.waiting.drain(..) {
+        if hand.waiting.is_full() {
+            hand_over(hand, counters);
+        }
+        mbuf.set_mark(mark);
+        hand.waiting.push(mbuf);
+    }
+}
+
+/// Puts what waits into the ring. What does not fit is dropped: kept, it would be overtaken by what comes next or hold
+/// it up.
+#[inline]
+fn hand_over(hand: &mut Hand, counters: &WorkerCounters) {
+    hand.ring.feed(&mut hand.waiting);
+    if !hand.waiting.is_empty() {
+        counters.reason(Reason::SteerFull).add(hand.waiting.len() as u64);
+        Mbuf::free_burst(&mut hand.waiting);
     }
 }
 
@@ -117,7 +198,7 @@ impl Sink<Frame> for Outlet {
             return self.drop_frame(Reason::TooBig, frame.0);
         }
         if lane.waiting.is_full() {
-            send(lane, &self.counters);
+            send(lane, &mut self.hands, &self.counters);
         }
         lane.waiting.push(frame.0);
     }

@@ -36,6 +36,10 @@ pub struct WorkerStatus {
     pub punt_full: [Counter; PuntClass::COUNT],
     /// Frames in several segments that were joined.
     pub linearised: Counter,
+    /// Frames received and handed to another worker.
+    pub steered: Counter,
+    /// Frames taken from the rings of other workers.
+    pub from_peers: Counter,
 }
 
 impl Default for WorkerStatus {
@@ -54,6 +58,8 @@ impl Default for WorkerStatus {
             punted: Default::default(),
             punt_full: Default::default(),
             linearised: Counter::new(),
+            steered: Counter::new(),
+            from_peers: Counter::new(),
         }
     }
 }

@@ -3,11 +3,12 @@
 use crate::frame::Frame;
 use crate::idle::{IdleConfig, Ramp, Rest};
 use crate::outlet::Outlet;
+use crate::peers::{Errand, Farewells, Peers};
 use crate::stages::Stages;
 use crate::status::WorkerStatus;
 use arrayvec::ArrayVec;
-use bng_dataplane::{BURST_FRAMES_MAX, FrameBuf, InjectKind, PuntClass, Reason, WorkerCounters};
-use bng_dpdk::{Mbuf, Mempool, RxQueue, TxQueue, pause, rdtsc, tsc_hz};
+use bng_dataplane::{BURST_FRAMES_MAX, FlowHash, FrameBuf, InjectKind, PuntClass, Reason, WorkerCounters};
+use bng_dpdk::{Mbuf, Mempool, RingDrain, RxQueue, TxQueue, pause, rdtsc, tsc_hz};
 use bng_sync::{FrameConsumer, FrameMeta, FrameProducer, Reader, prefetch_read};
 use bng_wire::PortIndex;
 use std::sync::Arc;
@@ -19,6 +20,9 @@ pub const INJECT_FRAMES_MAX: usize = BURST_FRAMES_MAX;
 
 /// Turns that still take frames of control's after the stop: together they empty a ring of 65,536 frames.
 const LAST_TURNS_MAX: usize = 65_536 / INJECT_FRAMES_MAX;
+
+/// How long a worker waits at the end for others that send by its queues. The longest sleep of one is a millisecond.
+const FAREWELL_MS_MAX: u64 = 100;
 
 /// Tells workers to stop. Clones are the same flag.
 #[derive(Debug, Clone, Default)]
@@ -52,8 +56,24 @@ pub struct WorkerPort {
     /// The receive queues that this worker polls: one as a rule, none where the port has fewer queues than there are
     /// workers, several where it has more. Every queue that is configured must be polled by someone.
     pub rx: Vec<RxQueue>,
-    /// The transmit queue of this worker's own.
-    pub tx: TxQueue,
+    /// How this worker sends on it.
+    pub tx: Transmit,
+    /// True where the port does not spread its frames over its queues by itself: then whoever polls one of them hands
+    /// flows to all workers alike.
+    pub steer: bool,
+}
+
+/// How a worker sends on a port.
+pub enum Transmit {
+    /// By a queue of its own.
+    Own(TxQueue),
+    /// By another worker's: the port has too few.
+    Through {
+        /// The worker that has a queue.
+        worker: usize,
+        /// The longest frame that the port takes.
+        frame_octets_max: usize,
+    },
 }
 
 /// What a worker is made of.
@@ -70,6 +90,8 @@ pub struct WorkerParts<S> {
     pub punt: [FrameProducer; PuntClass::COUNT],
     /// The ring from control.
     pub inject: FrameConsumer,
+    /// The other workers; [`Peers::none`] where there is none, or each has what it needs.
+    pub peers: Peers,
     /// What is counted by reason and port: the same that the stages add to.
     pub counters: Arc<WorkerCounters>,
     /// What the worker tells of itself.
@@ -104,6 +126,7 @@ pub enum WorkerError {
 struct Inlet {
     port: PortIndex,
     queue: RxQueue,
+    steer: bool,
 }
 
 /// A worker, ready to run on its lcore.
@@ -111,6 +134,12 @@ pub struct Worker<S> {
     stages: S,
     inlets: Vec<Inlet>,
     outlet: Outlet,
+    /// This worker's number among its peers, and how many there are.
+    own: usize,
+    workers: usize,
+    hash: FlowHash,
+    from_peers: Vec<RingDrain>,
+    farewells: Farewells,
     inject: FrameConsumer,
     reader: Reader,
     pool: Mempool,
@@ -132,22 +161,30 @@ impl<S: Stages> Worker<S> {
         if ticks_per_second == 0 {
             return Err(WorkerError::NoClock);
         }
-        let (mut inlets, mut queues) = (Vec::new(), Vec::<(PortIndex, TxQueue)>::new());
-        for WorkerPort { port, rx, tx } in parts.ports {
+        let (mut inlets, mut queues) = (Vec::new(), Vec::<(PortIndex, Transmit)>::new());
+        for WorkerPort { port, rx, tx, steer } in parts.ports {
             if port.0 > PortIndex::MAX {
                 return Err(WorkerError::PortIndex { index: port.0 });
             }
             if queues.iter().any(|(other, _)| *other == port) {
                 return Err(WorkerError::PortTwice { index: port.0 });
             }
-            inlets.extend(rx.into_iter().map(|queue| Inlet { port, queue }));
+            inlets.extend(rx.into_iter().map(|queue| Inlet { port, queue, steer }));
             queues.push((port, tx));
         }
-        let outlet = Outlet::new(queues, parts.punt, parts.pool.clone(), parts.counters, Arc::clone(&parts.status));
+        let Peers { own, hands, from, hash, farewells } = parts.peers;
+        let workers = hands.len();
+        let outlet =
+            Outlet::new(queues, hands, parts.punt, parts.pool.clone(), parts.counters, Arc::clone(&parts.status));
         Ok(Self {
             stages: parts.stages,
             inlets,
             outlet,
+            own,
+            workers,
+            hash,
+            from_peers: from,
+            farewells,
             inject: parts.inject,
             reader: parts.reader,
             pool: parts.pool,
@@ -201,6 +238,9 @@ impl<S: Stages> Worker<S> {
         for at in 0..self.inlets.len() {
             worked |= self.poll(at, now_ms);
         }
+        if !self.from_peers.is_empty() {
+            worked |= self.take_handed(now_ms);
+        }
         worked | self.take_injected(now_ms)
     }
 
@@ -214,6 +254,9 @@ impl<S: Stages> Worker<S> {
         }
         self.status.burst(received);
         let port = inlet.port;
+        if inlet.steer {
+            self.steer(port);
+        }
         for mbuf in self.received.drain(..) {
             if mbuf.segments() == 1 {
                 // A card's driver has just written the mbuf, but no core has touched the frame itself yet. With rings
@@ -229,6 +272,61 @@ impl<S: Stages> Worker<S> {
         self.stages.process(port, &mut self.frames, now_ms, &mut self.outlet);
         self.outlet.flush();
         true
+    }
+
+    /// Hands what was received to the workers whose flows it is of; what is this worker's own stays.
+    #[inline(never)]
+    fn steer(&mut self, port: PortIndex) {
+        let Self { received, outlet, hash, own, workers, .. } = self;
+        let mut stay = ArrayVec::<Mbuf, BURST_FRAMES_MAX>::new();
+        for mbuf in received.drain(..) {
+            // What is in several segments has its headers in the first, or is not worth spreading.
+            match hash.worker(mbuf.bytes(), *workers) {
+                Some(worker) if worker != *own => stay.extend(outlet.hand(worker, port, mbuf)),
+                _ => stay.push(mbuf),
+            }
+        }
+        *received = stay;
+    }
+
+    /// What other workers hand over, a burst from each. True where there was any.
+    #[inline(never)]
+    fn take_handed(&mut self, now_ms: u64) -> bool {
+        let mut worked = false;
+        for at in 0..self.from_peers.len() {
+            let Some(ring) = self.from_peers.get_mut(at) else { break };
+            let mut handed = ArrayVec::<Mbuf, BURST_FRAMES_MAX>::new();
+            let taken = ring.drain(&mut handed);
+            if taken == 0 {
+                continue;
+            }
+            worked = true;
+            self.status.from_peers.add(taken as u64);
+            let mut run = None;
+            for mbuf in handed {
+                match Errand::of(mbuf.mark()) {
+                    Errand::Send(port) => self.outlet.send_for_peer(port, mbuf),
+                    Errand::Received(port) => {
+                        if run.is_some_and(|before| before != port) {
+                            self.process_run(run, now_ms);
+                        }
+                        run = Some(port);
+                        join(mbuf, port, &mut self.frames, &mut self.outlet, &self.status);
+                    }
+                }
+            }
+            self.process_run(run, now_ms);
+            self.outlet.flush();
+        }
+        worked
+    }
+
+    /// Takes gathered frames of one port to their end.
+    #[inline]
+    fn process_run(&mut self, port: Option<PortIndex>, now_ms: u64) {
+        if let Some(port) = port {
+            self.stages.process(port, &mut self.frames, now_ms, &mut self.outlet);
+        }
     }
 
     /// What control has to say. True where it had.
@@ -293,11 +391,24 @@ impl<S: Stages> Worker<S> {
             self.reader.quiescent();
         }
         self.outlet.flush();
+        self.farewells.say();
+        // Others may have sent theirs by a queue of this one.
+        let deadline = rdtsc().wrapping_add(self.clock.ticks(FAREWELL_MS_MAX));
+        loop {
+            let all_said = self.farewells.all_said();
+            let now = rdtsc();
+            let worked = self.take_handed(self.clock.millis(now));
+            self.reader.quiescent();
+            if (all_said && !worked) || now > deadline {
+                break;
+            }
+            pause();
+        }
     }
 }
 
-/// Joins a frame's segments, or drops it. The stages never see it then, so it is counted as received here.
-#[cold]
+/// Takes a frame in, its segments joined, or drops it. The stages never see it then, so it is counted as received here.
+#[inline]
 fn join(
     mbuf: Mbuf,
     port: PortIndex,
@@ -305,9 +416,12 @@ fn join(
     outlet: &mut Outlet,
     status: &WorkerStatus,
 ) {
+    let single = mbuf.segments() == 1;
     match Frame::new(mbuf) {
         Ok(frame) => {
-            status.linearised.add(1);
+            if !single {
+                status.linearised.add(1);
+            }
             frames.push(frame);
         }
         Err(mbuf) => {
@@ -357,6 +471,10 @@ impl Clock {
     fn new(ticks_per_second: u64) -> Self {
         let factor = (1000u128 << 64) / u128::from(ticks_per_second.max(1001));
         Self { factor: u64::try_from(factor).unwrap_or(u64::MAX) }
+    }
+
+    fn ticks(self, millis: u64) -> u64 {
+        u64::try_from((u128::from(millis) << 64) / u128::from(self.factor.max(1))).unwrap_or(u64::MAX)
     }
 
     #[inline(always)]

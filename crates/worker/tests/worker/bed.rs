@@ -7,7 +7,9 @@ use bng_dpdk::{
 };
 use bng_sync::{FrameConsumer, FrameMeta, FrameProducer, Qsbr, frame_ring};
 use bng_wire::PortIndex;
-use bng_worker::{Frame, IdleConfig, Outlet, Stages, Stop, Worker, WorkerParts, WorkerPort, WorkerStatus};
+use bng_worker::{
+    Frame, IdleConfig, Outlet, Peers, Stages, Stop, Transmit, Worker, WorkerParts, WorkerPort, WorkerStatus,
+};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,6 +49,8 @@ pub(crate) struct Setup {
     pub(crate) ring_frames_max: u32,
     pub(crate) punt_records_max: usize,
     pub(crate) idle: IdleConfig,
+    /// One queue a port, which the first worker polls: the load is shared in software.
+    pub(crate) one_queue: bool,
 }
 
 impl Setup {
@@ -59,6 +63,7 @@ impl Setup {
             ring_frames_max: 1024,
             punt_records_max: 256,
             idle: IdleConfig::default(),
+            one_queue: false,
         }
     }
 }
@@ -88,7 +93,26 @@ pub(crate) fn deal(ports: &[Port], workers: usize) -> Vec<Vec<WorkerPort>> {
     for (port, index) in ports.iter().zip(0u8..) {
         let (rx, tx): (Vec<RxQueue>, Vec<TxQueue>) = port.take_queues();
         for ((rx, tx), hand) in rx.into_iter().zip(tx).zip(&mut hands) {
-            hand.push(WorkerPort { port: PortIndex(index), rx: vec![rx], tx });
+            hand.push(WorkerPort { port: PortIndex(index), rx: vec![rx], tx: Transmit::Own(tx), steer: false });
+        }
+    }
+    hands
+}
+
+/// The one queue of each port for the first worker; the others send by it.
+pub(crate) fn deal_one_queue(ports: &[Port], workers: usize) -> Vec<Vec<WorkerPort>> {
+    let mut hands: Vec<Vec<WorkerPort>> = (0..workers).map(|_| Vec::new()).collect();
+    for (port, index) in ports.iter().zip(0u8..) {
+        let (rx, mut tx) = port.take_queues();
+        let (mut rx, mut tx) = (Some(rx), tx.pop());
+        for hand in &mut hands {
+            let through = Transmit::Through { worker: 0, frame_octets_max: port.frame_octets_max() };
+            hand.push(WorkerPort {
+                port: PortIndex(index),
+                rx: rx.take().unwrap_or_default(),
+                tx: tx.take().map_or(through, Transmit::Own),
+                steer: true,
+            });
         }
     }
     hands
@@ -100,7 +124,7 @@ impl<S: Stages + Send + 'static> Bed<S> {
         let config =
             MempoolConfig { name: setup.name.to_owned(), mbufs: setup.mbufs, cache: 32, ..MempoolConfig::default() };
         let pool = Mempool::new(&eal, &config).expect("a pool");
-        let queues = u16::try_from(setup.workers).expect("few");
+        let queues = if setup.one_queue { 1 } else { u16::try_from(setup.workers).expect("few") };
         let (mut ports, mut far) = (Vec::new(), Vec::new());
         for number in 0..setup.ports {
             let config = RingPortConfig {
@@ -114,8 +138,13 @@ impl<S: Stages + Send + 'static> Bed<S> {
             ports.push(port);
             far.push(end);
         }
-        let hands = deal(&ports, setup.workers);
-        Self::run(setup, &eal, turn, pool, ports, far, hands, stages)
+        let (hands, peers) = if setup.one_queue {
+            let peers = Peers::mesh(&eal, &pool, setup.name, setup.workers, 0x5eed).expect("rings");
+            (deal_one_queue(&ports, setup.workers), peers)
+        } else {
+            (deal(&ports, setup.workers), (0..setup.workers).map(|_| Peers::none()).collect())
+        };
+        Self::run(setup, &eal, turn, pool, ports, far, hands, peers, stages)
     }
 
     #[expect(clippy::too_many_arguments, reason = "a helper of tests")]
@@ -127,11 +156,12 @@ impl<S: Stages + Send + 'static> Bed<S> {
         ports: Vec<Port>,
         far: Vec<RingPort>,
         hands: Vec<Vec<WorkerPort>>,
+        peers: Vec<Peers>,
         stages: impl Fn(usize, &Arc<WorkerCounters>, &Arc<Qsbr>) -> S,
     ) -> Self {
         let (qsbr, stop) = (Qsbr::new(setup.workers), Stop::new());
         let (mut ends, mut loops) = (Vec::new(), Vec::new());
-        for (number, hand) in hands.into_iter().enumerate() {
+        for (number, (hand, peers)) in hands.into_iter().zip(peers).enumerate() {
             let (counters, status) = (Arc::new(WorkerCounters::default()), Arc::new(WorkerStatus::default()));
             let rings: Vec<_> = (0..PuntClass::COUNT).map(|_| frame_ring(1 << 20, setup.punt_records_max)).collect();
             let (producers, consumers): (Vec<_>, Vec<_>) = rings.into_iter().unzip();
@@ -143,6 +173,7 @@ impl<S: Stages + Send + 'static> Bed<S> {
                 reader: qsbr.reader(number).expect("a place"),
                 punt: producers.try_into().expect("four rings"),
                 inject: injected,
+                peers,
                 counters: Arc::clone(&counters),
                 status: Arc::clone(&status),
                 idle: setup.idle,
@@ -181,6 +212,15 @@ impl<S: Stages + Send + 'static> Bed<S> {
             frames.len() >= count
         });
         assert_eq!(frames.len(), count);
+        frames
+    }
+
+    /// What a port has sent on a queue by now.
+    pub(crate) fn sent_by_then(&mut self, port: usize, queue: usize) -> Vec<Vec<u8>> {
+        let (mut frames, mut burst) = (Vec::new(), Burst::new());
+        while self.far[port].drains[queue].drain(&mut burst) > 0 {
+            frames.extend(burst.drain(..).map(|mbuf| mbuf.bytes().to_vec()));
+        }
         frames
     }
 

@@ -5,7 +5,7 @@ use bng_dataplane::Reason;
 use bng_dpdk::{Mempool, MempoolConfig, Port, RingPortConfig};
 use bng_sync::{Qsbr, frame_ring};
 use bng_wire::PortIndex;
-use bng_worker::{IdleConfig, Stop, Worker, WorkerError, WorkerParts, WorkerPort};
+use bng_worker::{IdleConfig, Peers, Stop, Transmit, Worker, WorkerError, WorkerParts, WorkerPort};
 use std::sync::Arc;
 
 #[test]
@@ -68,8 +68,12 @@ fn parts_that_do_not_fit_are_refused() {
     let (port, _far) = Port::from_rings(&eal, &config, &pool).unwrap();
     let (_, mut tx) = port.take_queues();
     let mut make = |ports: &[u8]| {
-        let mut port =
-            |index: &u8| WorkerPort { port: PortIndex(*index), rx: Vec::new(), tx: tx.pop().expect("a queue") };
+        let mut port = |index: &u8| WorkerPort {
+            port: PortIndex(*index),
+            rx: Vec::new(),
+            tx: Transmit::Own(tx.pop().expect("a queue")),
+            steer: false,
+        };
         let parts = WorkerParts {
             stages: Script,
             ports: ports.iter().map(&mut port).collect(),
@@ -77,6 +81,7 @@ fn parts_that_do_not_fit_are_refused() {
             reader: Qsbr::new(1).reader(0).unwrap(),
             punt: std::array::from_fn(|_| frame_ring(64, 1).0),
             inject: frame_ring(64, 1).1,
+            peers: Peers::none(),
             counters: Arc::default(),
             status: Arc::default(),
             idle: IdleConfig::default(),

@@ -3,7 +3,7 @@
 use crate::bed::{Bed, Burst, COPY, SEND, Script, Setup, eal, scripted, wait_until};
 use bng_dpdk::{Mempool, MempoolConfig, Port, RingPortConfig};
 use bng_wire::PortIndex;
-use bng_worker::{Forward, WorkerPort, WorkerStatus};
+use bng_worker::{Forward, Peers, Transmit, WorkerPort, WorkerStatus};
 
 #[test]
 fn frames_leave_on_the_port_beside_in_order() {
@@ -76,8 +76,9 @@ fn one_worker_polls_every_queue_it_was_given() {
     let config = RingPortConfig { name: "several".to_owned(), rx_queues: 3, ..RingPortConfig::default() };
     let (port, far) = Port::from_rings(&eal, &config, &pool).unwrap();
     let (rx, mut tx) = port.take_queues();
-    let hand = vec![WorkerPort { port: PortIndex(0), rx, tx: tx.pop().unwrap() }];
-    let mut bed = Bed::run(&setup, &eal, turn, pool, vec![port], vec![far], vec![hand], |_, _, _| Script);
+    let hand = vec![WorkerPort { port: PortIndex(0), rx, tx: Transmit::Own(tx.pop().unwrap()), steer: false }];
+    let mut bed =
+        Bed::run(&setup, &eal, turn, pool, vec![port], vec![far], vec![hand], vec![Peers::none()], |_, _, _| Script);
     for queue in 0..3u8 {
         let frame = bed.frame(&scripted(SEND, &[0, queue]));
         bed.feed(0, usize::from(queue), [frame]);

@@ -6,3 +6,4 @@ mod drops;
 mod forwarding;
 mod pipeline;
 mod resting;
+mod sharing;

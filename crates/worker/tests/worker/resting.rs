@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, SEND, Script, Setup, deal, eal, scripted, wait_until};
 use bng_dpdk::{Mempool, MempoolConfig, Netns, Port, PortConfig};
-use bng_worker::{Forward, IdleConfig};
+use bng_worker::{Forward, IdleConfig, Peers};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,10 @@ fn an_idle_box_takes_less_than_a_tenth_of_a_cpu() {
     };
     let ports = vec![open("net_tap0,iface=bngw0"), open("net_tap1,iface=bngw1")];
     let hands = deal(&ports, 2);
-    let bed = Bed::run(&setup, &eal, turn, pool, ports, Vec::new(), hands, |_, _, _| Forward);
+    let bed =
+        Bed::run(&setup, &eal, turn, pool, ports, Vec::new(), hands, vec![Peers::none(), Peers::none()], |_, _, _| {
+            Forward
+        });
     let settled = || bed.ends.iter().all(|ends| ends.status.sleeps.get() > 20);
     wait_until("both workers have come to rest", settled);
 
