@@ -3,7 +3,7 @@
 use bng_api as api;
 use bng_api::BackendError;
 use bng_dataplane::{Reason, Verdict};
-use bng_routing::{RouteAction, RouteView};
+use bng_routing::{RouteAction, RouteSource, RouteView};
 use bng_subscriber::{Drop as ControlDrop, Statistics};
 use bng_wire::PortIndex;
 
@@ -123,6 +123,34 @@ pub(super) fn routes(observer: &Observer) -> Result<api::RoutesView, BackendErro
     Ok(api::RoutesView { routes: routes.into_iter().map(route).collect() })
 }
 
+/// Who made a route, in a word; protocols have the names of `ip route` (rtnetlink.h, `RTPROT_*`).
+fn source(source: RouteSource) -> String {
+    let name = match source {
+        RouteSource::Local => "local",
+        RouteSource::Connected => "connected",
+        RouteSource::Neighbour => "neighbour",
+        RouteSource::Pool => "pool",
+        RouteSource::Kernel(protocol) => match protocol {
+            1 => "redirect",
+            2 => "kernel",
+            3 => "boot",
+            4 => "static",
+            9 => "ra",
+            11 => "zebra",
+            12 => "bird",
+            16 => "dhcp",
+            186 => "bgp",
+            187 => "isis",
+            188 => "ospf",
+            189 => "rip",
+            192 => "eigrp",
+            196 => "frr-static",
+            number => return number.to_string(),
+        },
+    };
+    name.to_owned()
+}
+
 fn route(view: RouteView) -> api::RouteView {
     let mut shown = api::RouteView {
         prefix: view.prefix.to_string(),
@@ -132,6 +160,9 @@ fn route(view: RouteView) -> api::RouteView {
         interface: None,
         mac: None,
         target: None,
+        ways: Vec::new(),
+        source: source(view.source),
+        metric: view.metric,
     };
     shown.kind = match view.action {
         RouteAction::Local => api::RouteKind::Local,
@@ -148,6 +179,16 @@ fn route(view: RouteView) -> api::RouteView {
             shown.interface = Some(interface);
             shown.mac = mac.map(|mac| mac.to_string());
             api::RouteKind::Neighbour
+        }
+        RouteAction::Several(ways) => {
+            let way = |way: bng_routing::WayView| api::WayView {
+                next_hop: way.via,
+                interface: way.interface,
+                mac: way.mac.map(|mac| mac.to_string()),
+                weight: way.weight,
+            };
+            shown.ways = ways.into_iter().map(way).collect();
+            api::RouteKind::Several
         }
         RouteAction::Unreachable => api::RouteKind::Unreachable,
         RouteAction::Blackhole => api::RouteKind::Blackhole,

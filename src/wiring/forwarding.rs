@@ -49,6 +49,7 @@ pub fn tables(config: &Config, sessions_max: u32, placement: Placement) -> anyho
         routes6_max: config.limits.ipv6_routes_max as usize,
         placement,
         adjacencies_max: config.limits.neighbours_max as usize,
+        flow_seed: flow_seed(&config.node.name),
         ..FibConfig::default()
     };
     let (fib, fib_writer) = Fib::new(&fib_config, &grace).context("the routing table cannot be made")?;
@@ -74,6 +75,11 @@ pub fn tables(config: &Config, sessions_max: u32, placement: Placement) -> anyho
         pool_routes.push(PoolRoute { prefix, map });
     }
     Ok(Tables { grace, sessions, session_writer, fib, fib_writer, pools, bindings, pool_routes })
+}
+
+/// A number that is another one for each node and the same after every start (FNV-1a), so that flows keep their ways.
+fn flow_seed(node: &str) -> u64 {
+    node.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What the pipeline knows of the ports; `macs` are theirs, in the order of the configuration.

@@ -19,5 +19,5 @@ pub use server::{ServeError, Server, ServerConfig, serve};
 pub use view::{
     ClearReport, ClearRequest, DropView, DropsView, ErrorView, Health, LogLevelRequest, PoolView, PoolsView, PortView,
     PortsView, Readiness, RouteKind, RouteView, RoutesView, SessionState, SessionView, SessionsView, VersionView,
-    WorkerPortView, WorkerView, WorkersView,
+    WayView, WorkerPortView, WorkerView, WorkersView,
 };

@@ -251,6 +251,8 @@ pub struct PoolsView {
 pub enum RouteKind {
     /// A neighbour on a core interface.
     Neighbour,
+    /// One of several ways, the same for all packets of a flow.
+    Several,
     /// A network that an interface is connected to.
     Connected,
     /// The router itself.
@@ -271,6 +273,7 @@ impl RouteKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Neighbour => "neighbour",
+            Self::Several => "several",
             Self::Connected => "connected",
             Self::Local => "local",
             Self::Pool => "pool",
@@ -298,6 +301,29 @@ pub struct RouteView {
     pub mac: Option<String>,
     /// The pool's name or the session's id.
     pub target: Option<String>,
+    /// The ways of [`RouteKind::Several`]; none for other kinds.
+    #[serde(default)]
+    pub ways: Vec<WayView>,
+    /// Who made it: `local`, `connected`, `neighbour`, `pool`, or the protocol that entered it in the kernel's table
+    /// (`static`, `bgp`, `ospf`, ...; a number where it has no name).
+    #[serde(default)]
+    pub source: String,
+    /// The kernel's metric; less is better. 0 for what is not from the kernel's table.
+    #[serde(default)]
+    pub metric: u32,
+}
+
+/// One of several ways of a route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayView {
+    /// The neighbour's address; absent where the destination itself is on the interface.
+    pub next_hop: Option<IpAddr>,
+    /// The interface's name.
+    pub interface: String,
+    /// The neighbour's MAC address; absent while it is not known.
+    pub mac: Option<String>,
+    /// How many of the flows go by it, in relation to the other ways.
+    pub weight: u32,
 }
 
 /// Answer to `GET /api/v1/routes`.

@@ -108,8 +108,8 @@ pool4  ipv4    100.64.0.0/16   /32  65533     2  65531    0.0%
 ";
     assert_eq!(bed.text("show pools"), expected);
     let expected = "\
-PREFIX     KIND       NEXT-HOP      INTERFACE  MAC  TARGET
-0.0.0.0/0  neighbour  198.51.100.2  uplink     -    -
+PREFIX     SOURCE  METRIC  KIND       NEXT-HOP      INTERFACE  MAC  TARGET
+0.0.0.0/0  static      20  neighbour  198.51.100.2  uplink     -    -
 ";
     assert_eq!(bed.text("show routes"), expected);
     assert!(

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bng_dataplane::Reason;
+use bng_dataplane::{Reason, flow};
 use bng_fib::{Fib, NextHop};
 use bng_routing::{Event, HeldPackets, Hold, RESOLVE_TIMEOUT, ResolveTarget, RoutingHandle, Twin};
 use bng_wire::ether::{Ether, TpidSet, ethertype};
@@ -143,12 +143,18 @@ impl Host {
 
     /// Who has to be found before `frame` can be forwarded.
     fn target(&self, frame: &[u8]) -> Option<ResolveTarget> {
-        let destination = inner_destination(frame)?;
+        let packet = inner_packet(frame)?;
+        let destination = destination(packet)?;
         let id = match destination {
             IpAddr::V4(address) => self.fib.lookup4(self.vrf, address.to_bits()),
             IpAddr::V6(address) => self.fib.lookup6(self.vrf, address.to_bits()),
         };
-        match self.fib.next_hop(id) {
+        let next_hop = match self.fib.next_hop(id) {
+            // The member that the worker chose for the packet's flow.
+            NextHop::Group(group) => self.fib.group_member(group, flow::hash(packet, self.fib.flow_seed())),
+            next_hop => next_hop,
+        };
+        match next_hop {
             NextHop::Glean { interface } => Some(ResolveTarget::Destination { interface, address: destination }),
             NextHop::Neighbour(adjacency) => Some(ResolveTarget::Adjacency(adjacency)),
             _ => None,
@@ -233,13 +239,18 @@ fn tagged(frame: &[u8], vid: u16) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The destination of the IP packet in a frame of either side: plain on a core port, in PPPoE on an access port.
-fn inner_destination(frame: &[u8]) -> Option<IpAddr> {
+/// The IP packet in a frame of either side, with what follows it: plain on a core port, in PPPoE on an access port.
+fn inner_packet(frame: &[u8]) -> Option<&[u8]> {
     let ether = Ether::parse(frame, TpidSet::ALL).ok()?;
-    let mut packet = frame.get(ether.payload_offset..)?;
+    let packet = frame.get(ether.payload_offset..)?;
     if ether.ethertype == ethertype::PPPOE_SESSION {
-        packet = pppoe::Packet::parse(packet).ok()?.payload.get(2..)?;
+        return pppoe::Packet::parse(packet).ok()?.payload.get(2..);
     }
+    Some(packet)
+}
+
+/// Where an IP packet is to go.
+fn destination(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => {
             let octets: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
@@ -263,6 +274,10 @@ mod tests {
         let mut packet = vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0];
         packet.extend([100, 64, 0, 2, 198, 51, 100, 2]);
         packet
+    }
+
+    fn inner_destination(frame: &[u8]) -> Option<IpAddr> {
+        destination(inner_packet(frame)?)
     }
 
     #[test]

@@ -154,6 +154,7 @@ impl Finish<'_> {
             | State::ToPool(_)
             | State::ToSession(_)
             | State::ToNeighbour(_)
+            | State::ToGroup(_)
             | State::TooBig(_) => {
                 debug_assert!(false, "a frame left the stages in {end:?}");
                 (None, Reason::NoRoute)
@@ -401,6 +402,10 @@ impl Finish<'_> {
                 route::look_up(&mut back, self.tables, &mut route::Last::default());
                 if let State::ToPool(number) = back.state {
                     route::from_pool(&mut back, number, self.tables);
+                }
+                if let State::ToGroup(group) = back.state {
+                    // All errors about the packets of one flow go one way.
+                    route::from_group(&mut back, group, packet, self.tables);
                 }
             }
         }

@@ -22,6 +22,7 @@ mod core_side;
 mod counters;
 mod errors;
 mod finish;
+pub mod flow;
 mod fragment;
 mod frame;
 mod inject;

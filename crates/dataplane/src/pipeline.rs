@@ -139,6 +139,7 @@ impl Pipeline {
             port.rx_octets.add(octets);
         }
         let mut pools = false;
+        let mut groups = false;
         let mut last = Last::default();
         for work in work.iter_mut() {
             if work.state == State::Route {
@@ -146,6 +147,7 @@ impl Pipeline {
                 match work.state {
                     State::ToSession(index) => prefetch_downstream(index, tables, sessions),
                     State::ToPool(_) => pools = true,
+                    State::ToGroup(_) => groups = true,
                     _ => (),
                 }
             }
@@ -157,6 +159,13 @@ impl Pipeline {
                     if let State::ToSession(index) = work.state {
                         prefetch_downstream(index, tables, sessions);
                     }
+                }
+            }
+        }
+        if groups {
+            for (work, frame) in work.iter_mut().zip(frames.iter()) {
+                if let State::ToGroup(group) = work.state {
+                    route::from_group(work, group, work.packet(frame.bytes()), tables);
                 }
             }
         }

@@ -1,9 +1,10 @@
 //! Where a packet goes: the FIB's answer, and the pool behind it.
 
-use bng_fib::{NextHop, NextHopId};
+use bng_fib::{GroupId, NextHop, NextHopId};
 use bng_session::{SessionIndex, SessionTable, flags};
 use bng_wire::VrfId;
 
+use crate::flow;
 use crate::frame::PuntClass;
 use crate::pipeline::Tables;
 use crate::reason::Reason;
@@ -61,14 +62,23 @@ const HOST: State = State::Punt(PuntClass::Host, Reason::Host);
 
 /// What a next hop makes of a frame.
 fn to_state(id: NextHopId, tables: &Tables, last: &mut Last) -> State {
-    match tables.fib.next_hop(id) {
+    let state = of_next_hop(tables.fib.next_hop(id), tables);
+    if matches!(state, State::ToNeighbour(_) | State::ToPool(_)) {
+        last.0 = Some((id, state));
+    }
+    state
+}
+
+fn of_next_hop(next_hop: NextHop, tables: &Tables) -> State {
+    match next_hop {
         NextHop::Neighbour(adjacency) => {
             if let Some(adjacency) = tables.fib.adjacency(adjacency) {
                 adjacency.prefetch();
             }
-            last.0.insert((id, State::ToNeighbour(adjacency))).1
+            State::ToNeighbour(adjacency)
         }
-        NextHop::Pool(number) => last.0.insert((id, State::ToPool(number))).1,
+        NextHop::Group(group) => State::ToGroup(group),
+        NextHop::Pool(number) => State::ToPool(number),
         NextHop::Session { index, generation } => {
             let index = SessionIndex(index);
             if is_current(index, generation, &tables.sessions) {
@@ -102,6 +112,17 @@ pub(crate) fn from_pool(work: &mut Work, number: u16, tables: &Tables) {
         Family::V6 => tables.pools.v6(number).and_then(|map| map.get(work.dst6())),
     };
     work.state = index.map_or(State::Drop(Reason::NoSubscriber), State::ToSession);
+}
+
+/// The member of a group that the flow of `packet` goes by.
+#[inline(never)]
+pub(crate) fn from_group(work: &mut Work, group: GroupId, packet: &[u8], tables: &Tables) {
+    let member = tables.fib.group_member(group, flow::hash(packet, tables.fib.flow_seed()));
+    work.state = match of_next_hop(member, tables) {
+        // No group has such a member: they are the core's neighbours and networks.
+        State::ToGroup(_) | State::ToPool(_) => State::Drop(Reason::NoRoute),
+        state => state,
+    };
 }
 
 /// True where the entry still belongs to the session that a route was made for.

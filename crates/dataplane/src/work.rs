@@ -1,6 +1,6 @@
 //! What the stages tell each other about a frame.
 
-use bng_fib::AdjacencyId;
+use bng_fib::{AdjacencyId, GroupId};
 use bng_session::{PageRef, SessionIndex, SessionKey};
 
 use crate::frame::PuntClass;
@@ -21,6 +21,8 @@ pub(crate) enum State {
     ToPool(u16),
     /// An IP packet for this session.
     ToSession(SessionIndex),
+    /// An IP packet for a neighbour of this group.
+    ToGroup(GroupId),
     /// An IP packet for this neighbour.
     ToNeighbour(AdjacencyId),
     /// The packet is longer than this, which is what its way out takes.

@@ -1,6 +1,6 @@
 //! Limits, and what happens when one is reached.
 
-use crate::AdjacencyId;
+use crate::{AdjacencyId, GROUP_MEMBERS_MAX, GroupId};
 use bng_sync::{ArenaError, Placement};
 
 /// How much a FIB holds. Memory is faulted in as it is used (in ordinary pages), so limits may be generous.
@@ -22,6 +22,11 @@ pub struct FibConfig {
     pub next_hops_max: usize,
     /// Adjacencies, at most 2^32 - 1.
     pub adjacencies_max: usize,
+    /// Groups of next hops, 1 KiB each, at most 2^32 - 1.
+    pub groups_max: usize,
+    /// What the choice among the members of a group begins with: routers in a row that begin with different numbers
+    /// choose independently of each other.
+    pub flow_seed: u64,
     /// The pages that the tables ask for.
     pub placement: Placement,
 }
@@ -37,6 +42,8 @@ impl Default for FibConfig {
             nodes6_max: 1 << 20,
             next_hops_max: 1 << 20,
             adjacencies_max: 1 << 16,
+            groups_max: 1 << 12,
+            flow_seed: 0,
             placement: Placement::Ordinary,
         }
     }
@@ -123,6 +130,24 @@ pub enum FibError {
     /// Routes still lead to the adjacency.
     #[error("routes still lead to adjacency {}", .0.0)]
     AdjacencyInUse(AdjacencyId),
+    /// As many groups of next hops as there may be. Those that wait for readers come back with
+    /// [`crate::FibWriter::poll`].
+    #[error("the FIB holds {limit} groups of next hops, as many as it may; {waiting} of them wait for readers")]
+    GroupsFull {
+        /// Groups in grace.
+        waiting: usize,
+        /// [`FibConfig::groups_max`].
+        limit: usize,
+    },
+    /// No member, too many, one without weight, or one that is a group itself.
+    #[error("a group has 1 to {GROUP_MEMBERS_MAX} members with a weight, none of them a group")]
+    GroupMembers,
+    /// No such group.
+    #[error("group {} does not exist", .0.0)]
+    NoGroup(GroupId),
+    /// Routes still lead to the group.
+    #[error("routes still lead to group {}", .0.0)]
+    GroupInUse(GroupId),
     /// A prebuilt header of a length that no adjacency has.
     #[error("a prebuilt header is 14 to 22 octets, not {len}")]
     HeaderLength {

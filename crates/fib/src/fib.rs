@@ -2,6 +2,7 @@
 
 use crate::adjacency::{Adjacency, HEADER_MAX_BYTES, HEADER_MIN_BYTES};
 use crate::error::{FibConfig, FibError};
+use crate::group::{GROUP_MEMBERS_MAX, Group, GroupId, deal};
 use crate::key::Key;
 use crate::next_hop::{AdjacencyId, NextHop, NextHopCell, NextHopId};
 use crate::numbers::Numbers;
@@ -22,6 +23,8 @@ pub struct Fib {
     v6: Arc<TrieTable<u128>>,
     next_hops: Arena<NextHopCell>,
     adjacencies: Arena<Adjacency>,
+    groups: Arena<Group>,
+    flow_seed: u64,
 }
 
 impl Fib {
@@ -39,13 +42,15 @@ impl Fib {
         within("nodes6_max", config.nodes6_max, 0, numbers_max)?;
         within("next_hops_max", config.next_hops_max, 1, numbers_max)?;
         within("adjacencies_max", config.adjacencies_max, 0, u32::MAX as usize)?;
+        within("groups_max", config.groups_max, 0, u32::MAX as usize)?;
 
         let v4 = Arc::new(TrieTable::new(config.vrfs_max, config.nodes4_max, config.placement)?);
         let v6 = Arc::new(TrieTable::new(config.vrfs_max, config.nodes6_max, config.placement)?);
         // Place 0 is `NextHopId::UNREACHABLE`, beside those that the limit counts.
         let next_hops = Arena::new(config.next_hops_max.saturating_add(1).min(numbers_max), config.placement)?;
         let adjacencies = Arena::new(config.adjacencies_max, config.placement)?;
-        let fib = Arc::new(Self { v4, v6, next_hops, adjacencies });
+        let groups = Arena::new(config.groups_max, config.placement)?;
+        let fib = Arc::new(Self { v4, v6, next_hops, adjacencies, groups, flow_seed: config.flow_seed });
         let writer = FibWriter {
             v4: TrieWriter::new(&fib.v4, domain, config.routes4_max),
             v6: TrieWriter::new(&fib.v6, domain, config.routes6_max),
@@ -56,6 +61,8 @@ impl Fib {
             },
             adjacencies: Numbers::new(domain, 0, config.adjacencies_max as u32),
             adjacency_uses: HashMap::new(),
+            groups: Numbers::new(domain, 0, config.groups_max as u32),
+            group_places: HashMap::new(),
             vrfs_max: config.vrfs_max,
             fib: Arc::clone(&fib),
         };
@@ -112,6 +119,22 @@ impl Fib {
     #[inline]
     pub fn prefetch_next_hop(&self, id: NextHopId) {
         prefetch_index(&self.next_hops, id.0 as usize);
+    }
+
+    /// The member of a group that a flow goes by, by the lowest bits of the flow's hash. A member is never a group; of a
+    /// group that does not exist, it is [`NextHop::Unreachable`].
+    #[inline]
+    #[must_use]
+    pub fn group_member(&self, id: GroupId, hash: u32) -> NextHop {
+        let group = self.groups.get(id.0 as usize);
+        group.map_or(NextHop::Unreachable, |group| self.next_hop(group.member(hash)))
+    }
+
+    /// [`FibConfig::flow_seed`].
+    #[inline]
+    #[must_use]
+    pub const fn flow_seed(&self) -> u64 {
+        self.flow_seed
     }
 
     /// The neighbour with this number. `None` if the number is out of range; [`Adjacency::view`] says whether there
@@ -173,6 +196,19 @@ pub struct FibStatistics {
     pub adjacencies: usize,
     /// Adjacencies that wait for readers.
     pub adjacencies_waiting: usize,
+    /// Groups of next hops.
+    pub groups: usize,
+    /// Groups that wait for readers.
+    pub groups_waiting: usize,
+}
+
+/// One of several next hops, as [`FibWriter::group_create`] is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupMember {
+    /// Where its flows go; not [`NextHop::Group`].
+    pub next_hop: NextHop,
+    /// How many of the flows it gets, in relation to the other members; not 0.
+    pub weight: u32,
 }
 
 /// The writer's side: there is one.
@@ -184,7 +220,17 @@ pub struct FibWriter {
     adjacencies: Numbers,
     /// How many next hops lead to each adjacency; every adjacency has an entry.
     adjacency_uses: HashMap<AdjacencyId, u32>,
+    groups: Numbers,
+    group_places: HashMap<GroupId, GroupPlace>,
     vrfs_max: u32,
+}
+
+/// What the writer notes of a group.
+struct GroupPlace {
+    /// Each counted as a route that leads there.
+    members: Vec<NextHopId>,
+    /// How many next hops lead to the group: 0 or 1.
+    uses: u32,
 }
 
 /// The next hops in use: each different one once, counted.
@@ -355,12 +401,110 @@ impl FibWriter {
         Ok(())
     }
 
+    /// Makes a group of next hops. Members that are the same count as one with the weights of both. Where `like` names
+    /// another group, its flows stay with their members as far as those are members here: for a group that takes the
+    /// other one's place.
+    ///
+    /// # Errors
+    /// [`FibError::GroupMembers`], [`FibError::GroupsFull`], and as for a route with a member as its next hop; nothing
+    /// is changed then.
+    pub fn group_create(&mut self, members: &[GroupMember], like: Option<GroupId>) -> Result<GroupId, FibError> {
+        let members = self.use_members(members)?;
+        let Some(number) = self.groups.take() else {
+            self.release_members(members.iter().map(|(id, _)| *id));
+            let waiting = self.groups.waiting();
+            return Err(FibError::GroupsFull { waiting, limit: self.fib.groups.len() });
+        };
+        let id = GroupId(number);
+        let like = like.filter(|like| self.group_places.contains_key(like));
+        let before = like.and_then(|like| self.fib.groups.get(like.0 as usize)).map(Group::buckets);
+        if let Some(group) = self.fib.groups.get(number as usize) {
+            group.store(&deal(&members, &before.unwrap_or_default()));
+        }
+        let members = members.into_iter().map(|(id, _)| id).collect();
+        self.group_places.insert(id, GroupPlace { members, uses: 0 });
+        Ok(id)
+    }
+
+    /// Changes the members of a group for all routes that lead to it: a flow moves only if its member is gone or has
+    /// more than its due.
+    ///
+    /// # Errors
+    /// [`FibError::NoGroup`], [`FibError::GroupMembers`], and as for a route with a member as its next hop; nothing is
+    /// changed then.
+    pub fn group_set(&mut self, id: GroupId, members: &[GroupMember]) -> Result<(), FibError> {
+        if !self.group_places.contains_key(&id) {
+            return Err(FibError::NoGroup(id));
+        }
+        let members = self.use_members(members)?;
+        if let Some(group) = self.fib.groups.get(id.0 as usize) {
+            let before = group.buckets();
+            group.store(&deal(&members, &before));
+        }
+        if let Some(place) = self.group_places.get_mut(&id) {
+            let new = members.into_iter().map(|(id, _)| id).collect();
+            let old = core::mem::replace(&mut place.members, new);
+            self.release_members(old);
+        }
+        Ok(())
+    }
+
+    /// Removes a group to which no route leads; its number is reused after grace.
+    ///
+    /// # Errors
+    /// [`FibError::NoGroup`], [`FibError::GroupInUse`].
+    pub fn group_release(&mut self, id: GroupId) -> Result<(), FibError> {
+        match self.group_places.get(&id) {
+            None => return Err(FibError::NoGroup(id)),
+            Some(place) if place.uses > 0 => return Err(FibError::GroupInUse(id)),
+            Some(_) => {}
+        }
+        if let Some(place) = self.group_places.remove(&id) {
+            self.release_members(place.members);
+            self.groups.retire(id.0);
+        }
+        Ok(())
+    }
+
+    /// The members' numbers, each different one once and counted once more, with their weights.
+    fn use_members(&mut self, members: &[GroupMember]) -> Result<Vec<(NextHopId, u32)>, FibError> {
+        let bad = |member: &GroupMember| member.weight == 0 || matches!(member.next_hop, NextHop::Group(_));
+        if members.is_empty() || members.len() > GROUP_MEMBERS_MAX || members.iter().any(bad) {
+            return Err(FibError::GroupMembers);
+        }
+        let mut used: Vec<(NextHopId, u32)> = Vec::with_capacity(members.len());
+        for member in members {
+            let id = match self.use_next_hop(member.next_hop) {
+                Ok(id) => id,
+                Err(error) => {
+                    self.release_members(used.into_iter().map(|(id, _)| id));
+                    return Err(error);
+                }
+            };
+            match used.iter_mut().find(|(other, _)| *other == id) {
+                None => used.push((id, member.weight)),
+                Some((_, weight)) => {
+                    *weight = weight.saturating_add(member.weight);
+                    self.release_next_hop(id);
+                }
+            }
+        }
+        Ok(used)
+    }
+
+    fn release_members(&mut self, members: impl IntoIterator<Item = NextHopId>) {
+        for id in members {
+            self.release_next_hop(id);
+        }
+    }
+
     /// Reclaims what no reader can hold any more; never waits. To be called now and then, also when nothing changes.
     pub fn poll(&mut self) {
         self.v4.poll();
         self.v6.poll();
         self.next_hops.numbers.poll();
         self.adjacencies.poll();
+        self.groups.poll();
     }
 
     /// How much there is of everything.
@@ -373,6 +517,8 @@ impl FibWriter {
             next_hops_waiting: self.next_hops.numbers.waiting(),
             adjacencies: self.adjacency_uses.len(),
             adjacencies_waiting: self.adjacencies.waiting(),
+            groups: self.group_places.len(),
+            groups_waiting: self.groups.waiting(),
         }
     }
 
@@ -410,6 +556,11 @@ impl FibWriter {
         if let NextHop::Neighbour(id) = next_hop {
             self.existing(id)?;
         }
+        if let NextHop::Group(id) = next_hop
+            && !self.group_places.contains_key(&id)
+        {
+            return Err(FibError::NoGroup(id));
+        }
         if let Some(id) = self.next_hops.by_value.get(&packed).copied() {
             self.next_hops.count(id, |uses| uses.saturating_add(1));
             return Ok(id);
@@ -424,7 +575,7 @@ impl FibWriter {
         if let Some(cell) = self.fib.next_hops.get(number as usize) {
             cell.store(packed);
         }
-        self.count_adjacency(next_hop, |uses| uses.saturating_add(1));
+        self.count_target(next_hop, |uses| uses.saturating_add(1));
         Ok(id)
     }
 
@@ -436,16 +587,20 @@ impl FibWriter {
             if uses == 0 {
                 self.next_hops.by_value.remove(&packed);
                 self.next_hops.numbers.retire(id.0);
-                self.count_adjacency(next_hop, |uses| uses.saturating_sub(1));
+                self.count_target(next_hop, |uses| uses.saturating_sub(1));
             }
         }
         next_hop
     }
 
-    fn count_adjacency(&mut self, next_hop: NextHop, change: impl FnOnce(u32) -> u32) {
-        if let NextHop::Neighbour(id) = next_hop
-            && let Some(uses) = self.adjacency_uses.get_mut(&id)
-        {
+    /// Counts the next hops that lead to an adjacency or a group.
+    fn count_target(&mut self, next_hop: NextHop, change: impl FnOnce(u32) -> u32) {
+        let uses = match next_hop {
+            NextHop::Neighbour(id) => self.adjacency_uses.get_mut(&id),
+            NextHop::Group(id) => self.group_places.get_mut(&id).map(|place| &mut place.uses),
+            _ => None,
+        };
+        if let Some(uses) = uses {
             *uses = change(*uses);
         }
     }

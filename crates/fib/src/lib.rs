@@ -22,6 +22,7 @@ mod adjacency;
 mod atomicity;
 mod error;
 mod fib;
+mod group;
 mod key;
 mod next_hop;
 mod numbers;
@@ -31,5 +32,6 @@ mod writer;
 
 pub use adjacency::{Adjacency, AdjacencyView, HEADER_MAX_BYTES, HEADER_MIN_BYTES, Header};
 pub use error::{FibConfig, FibError};
-pub use fib::{FamilyStatistics, Fib, FibStatistics, FibWriter, Route};
+pub use fib::{FamilyStatistics, Fib, FibStatistics, FibWriter, GroupMember, Route};
+pub use group::{GROUP_BUCKETS, GROUP_MEMBERS_MAX, GroupId};
 pub use next_hop::{AdjacencyId, NextHop, NextHopId};

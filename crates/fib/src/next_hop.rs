@@ -1,5 +1,6 @@
 //! Where a route leads.
 
+use crate::GroupId;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Names an adjacency, see [`crate::Fib::adjacency`].
@@ -41,10 +42,12 @@ pub enum NextHop {
         /// The core interface.
         interface: u16,
     },
+    /// By one of several, the same for all packets of a flow: see [`crate::Fib::group_member`]. No member of a group is
+    /// a group.
+    Group(GroupId),
 }
 
-/// The number of bits that name the variant, at the bottom of a packed next hop; 9 to 15 are free (groups of next
-/// hops will need one).
+/// The number of bits that name the variant, at the bottom of a packed next hop; 8 to 15 are free.
 const TAG_BITS: u32 = 4;
 
 /// Session indices are less than this: 64 bits less tag and generation.
@@ -57,6 +60,7 @@ const POOL: u64 = 3;
 const SESSION: u64 = 4;
 const NEIGHBOUR: u64 = 5;
 const GLEAN: u64 = 6;
+const GROUP: u64 = 7;
 
 impl NextHop {
     /// The next hop in 64 bits; `None` if a session's index is 2^28 or more.
@@ -72,6 +76,7 @@ impl NextHop {
             Self::Session { .. } => return None,
             Self::Neighbour(adjacency) => with(NEIGHBOUR, 0, adjacency.0),
             Self::Glean { interface } => with(GLEAN, u32::from(interface), 0),
+            Self::Group(group) => with(GROUP, 0, group.0),
         })
     }
 
@@ -88,6 +93,7 @@ impl NextHop {
             SESSION => Self::Session { index: low, generation: high },
             NEIGHBOUR => Self::Neighbour(AdjacencyId(high)),
             GLEAN => Self::Glean { interface: low as u16 },
+            GROUP => Self::Group(GroupId(high)),
             _ => Self::Unreachable,
         }
     }
@@ -123,6 +129,7 @@ mod tests {
             (0..SESSION_INDEX_END, any::<u32>()).prop_map(|(index, generation)| NextHop::Session { index, generation }),
             any::<u32>().prop_map(|id| NextHop::Neighbour(AdjacencyId(id))),
             any::<u16>().prop_map(|interface| NextHop::Glean { interface }),
+            any::<u32>().prop_map(|id| NextHop::Group(GroupId(id))),
         ]
     }
 

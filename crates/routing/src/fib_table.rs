@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use bng_fib::{AdjacencyId, FibError, FibWriter, NextHop};
+use bng_fib::{AdjacencyId, FibError, FibWriter, GroupId, GroupMember, NextHop};
 use bng_wire::id::{MacAddr, VrfId};
 use tracing::warn;
 
@@ -38,7 +38,8 @@ impl FibTable {
         let waiting = statistics.v4.nodes_waiting
             + statistics.v6.nodes_waiting
             + statistics.next_hops_waiting
-            + statistics.adjacencies_waiting;
+            + statistics.adjacencies_waiting
+            + statistics.groups_waiting;
         waiting > 0
     }
 
@@ -52,7 +53,8 @@ impl FibTable {
             let waiting = match error {
                 FibError::NodesFull { waiting, .. }
                 | FibError::NextHopsFull { waiting, .. }
-                | FibError::AdjacenciesFull { waiting, .. } => waiting,
+                | FibError::AdjacenciesFull { waiting, .. }
+                | FibError::GroupsFull { waiting, .. } => waiting,
                 _ => 0,
             };
             if waiting == 0 || self.may_wait.is_zero() {
@@ -84,16 +86,25 @@ fn header(interface: &InterfaceConfig, mac: MacAddr) -> Vec<u8> {
     octets
 }
 
+fn next_hop(action: Action) -> NextHop {
+    match action {
+        Action::Local => NextHop::Local,
+        Action::Pool(map) => NextHop::Pool(map),
+        Action::Glean(interface) => NextHop::Glean { interface },
+        Action::Neighbour(id) => NextHop::Neighbour(id),
+        Action::Group(id) => NextHop::Group(id),
+        Action::Unreachable => NextHop::Unreachable,
+        Action::Blackhole => NextHop::Blackhole,
+    }
+}
+
+fn group_members(members: &[(Action, u32)]) -> Vec<GroupMember> {
+    members.iter().map(|(action, weight)| GroupMember { next_hop: next_hop(*action), weight: *weight }).collect()
+}
+
 impl Table for FibTable {
     fn set(&mut self, prefix: Prefix, action: Action) -> Result<(), NoRoom> {
-        let next_hop = match action {
-            Action::Local => NextHop::Local,
-            Action::Pool(map) => NextHop::Pool(map),
-            Action::Glean(interface) => NextHop::Glean { interface },
-            Action::Neighbour(id) => NextHop::Neighbour(id),
-            Action::Unreachable => NextHop::Unreachable,
-            Action::Blackhole => NextHop::Blackhole,
-        };
+        let next_hop = next_hop(action);
         let vrf = self.vrf;
         self.change(|fib| match prefix.address() {
             IpAddr::V4(v4) => fib.insert4(vrf, v4, prefix.length(), next_hop),
@@ -129,6 +140,24 @@ impl Table for FibTable {
     fn release_adjacency(&mut self, id: AdjacencyId) {
         if let Err(error) = self.fib.adjacency_release(id) {
             warn!(?id, %error, "cannot release an adjacency");
+        }
+    }
+
+    fn create_group(&mut self, members: &[(Action, u32)], like: Option<GroupId>) -> Result<GroupId, NoRoom> {
+        let members = group_members(members);
+        self.change(|fib| fib.group_create(&members, like))
+    }
+
+    fn set_group(&mut self, id: GroupId, members: &[(Action, u32)]) {
+        let members = group_members(members);
+        if self.change(|fib| fib.group_set(id, &members)).is_err() {
+            warn!(?id, "cannot change the members of a group of next hops");
+        }
+    }
+
+    fn release_group(&mut self, id: GroupId) {
+        if let Err(error) = self.fib.group_release(id) {
+            warn!(?id, %error, "cannot release a group of next hops");
         }
     }
 }

@@ -655,3 +655,106 @@ fn ip_command(arguments: &[&str]) {
     let output = std::process::Command::new("ip").args(arguments).output().expect("the ip command (package iproute2)");
     assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// A lab with a second twin, 192.0.2.1/24 and 2001:db8:2::1/64, whose neighbours need no asking.
+fn lab_of_two() -> (Lab, Twin) {
+    let addresses =
+        [("192.0.2.1", 24), ("2001:db8:2::1", 64)].map(|(text, length)| InterfaceAddress { address: ip(text), length });
+    let config = TwinConfig {
+        name: "up1".to_owned(),
+        mac: MacAddr([2, 0, 0, 0, 0, 3]),
+        mtu: 1500,
+        addresses: addresses.to_vec(),
+    };
+    let second = Twin::create(&config).expect("a twin");
+    let of_second = InterfaceConfig { port: PortIndex(2), mac: config.mac, ..interface(&second) };
+    let lab = lab_with(|config| config.interfaces.push(of_second), None);
+    for (address, mac, device) in [
+        ("198.51.100.2", "02:00:00:00:00:02", "up0"),
+        ("198.51.100.3", "02:00:00:00:00:04", "up0"),
+        ("192.0.2.2", "02:00:00:00:00:05", "up1"),
+        ("2001:db8::2", "02:00:00:00:00:02", "up0"),
+        ("2001:db8:2::2", "02:00:00:00:00:05", "up1"),
+    ] {
+        ip_command(&["neigh", "replace", address, "lladdr", mac, "dev", device, "nud", "permanent"]);
+    }
+    (lab, second)
+}
+
+impl Lab {
+    /// How many of the shares of the group that an address leads to go to each neighbour, by the last octet of its MAC
+    /// address; none where it leads to no group. Shares that are not resolved count for 0.
+    fn shares(&self, address: &str) -> std::collections::BTreeMap<u8, usize> {
+        let mut shares = std::collections::BTreeMap::new();
+        if let NextHop::Group(group) = self.leads_to(address) {
+            for hash in 0..bng_fib::GROUP_BUCKETS as u32 {
+                let mac = match self.fib.group_member(group, hash) {
+                    NextHop::Neighbour(id) => match self.fib.adjacency(id).and_then(bng_fib::Adjacency::view) {
+                        Some(AdjacencyView::Resolved { header, .. }) => header.bytes()[5],
+                        _ => 0,
+                    },
+                    other => panic!("{other:?} is no neighbour"),
+                };
+                *shares.entry(mac).or_default() += 1;
+            }
+        }
+        shares
+    }
+
+    fn shares_are(&self, address: &str, wanted: &[(u8, usize)]) -> bool {
+        self.shares(address) == wanted.iter().copied().collect()
+    }
+}
+
+#[test]
+fn a_multipath_route_is_a_group_and_follows_its_ways() {
+    in_own_namespace(|| {
+        let (lab, _second) = lab_of_two();
+        let mut peer = Neighbour::new();
+        let via = ["nexthop", "via", "198.51.100.2", "nexthop", "via", "192.0.2.2"];
+        ip_command(&[&["route", "add", "203.0.113.0/24"][..], &via].concat());
+        lab.until(&mut peer, "a route of two ways", || lab.shares_are("203.0.113.9", &[(2, 128), (5, 128)]));
+        let view = lab.handle.routes(100).expect("the routes");
+        let route = view.iter().find(|route| route.prefix == prefix("203.0.113.0/24")).expect("the route");
+        assert!(matches!(&route.action, RouteAction::Several(ways) if ways.len() == 2));
+        // Weights: three parts in four.
+        let heavy = ["nexthop", "via", "198.51.100.2", "nexthop", "via", "192.0.2.2", "weight", "3"];
+        ip_command(&[&["route", "replace", "203.0.113.0/24"][..], &heavy].concat());
+        lab.until(&mut peer, "the weights", || {
+            let shares = lab.shares("203.0.113.9");
+            shares.get(&5).is_some_and(|share| (190..=194).contains(share))
+        });
+        let three = [&via[..], &["nexthop", "via", "198.51.100.3"]].concat();
+        ip_command(&[&["route", "replace", "203.0.113.0/24"][..], &three].concat());
+        lab.until(&mut peer, "a third way", || lab.shares("203.0.113.9").len() == 3);
+        ip_command(&["route", "replace", "203.0.113.0/24", "via", "198.51.100.3"]);
+        lab.until(&mut peer, "one way", || lab.header("203.0.113.9").is_some_and(|header| header[5] == 4));
+        // IPv6, whose ways come and go one by one.
+        ip_command(&["-6", "route", "add", "2001:db8:7::/48", "via", "2001:db8::2"]);
+        ip_command(&["-6", "route", "append", "2001:db8:7::/48", "via", "2001:db8:2::2"]);
+        lab.until(&mut peer, "a route of two ways", || lab.shares_are("2001:db8:7::9", &[(2, 128), (5, 128)]));
+        ip_command(&["-6", "route", "delete", "2001:db8:7::/48", "via", "2001:db8::2"]);
+        lab.until(&mut peer, "one way", || lab.header("2001:db8:7::9").is_some_and(|header| header[5] == 5));
+        assert_eq!(lab.handle.counts().unreadable, 0);
+    });
+}
+
+#[test]
+fn a_group_of_next_hop_objects_is_followed() {
+    in_own_namespace(|| {
+        let (lab, _second) = lab_of_two();
+        let mut peer = Neighbour::new();
+        ip_command(&["nexthop", "add", "id", "1", "via", "198.51.100.2", "dev", "up0"]);
+        ip_command(&["nexthop", "add", "id", "2", "via", "192.0.2.2", "dev", "up1"]);
+        ip_command(&["nexthop", "add", "id", "9", "group", "1/2"]);
+        ip_command(&["route", "add", "203.0.113.0/24", "nhid", "9"]);
+        lab.until(&mut peer, "a route of two ways", || lab.shares_are("203.0.113.9", &[(2, 128), (5, 128)]));
+        ip_command(&["nexthop", "replace", "id", "9", "group", "1,1/2,3"]);
+        lab.until(&mut peer, "the weights", || {
+            lab.shares("203.0.113.9").get(&5).is_some_and(|share| (190..=194).contains(share))
+        });
+        // The kernel takes a member that goes out of the group, with a message about the group.
+        ip_command(&["nexthop", "del", "id", "2"]);
+        lab.until(&mut peer, "one way", || lab.header("203.0.113.9").is_some_and(|header| header[5] == 2));
+    });
+}

@@ -28,7 +28,7 @@ pub(crate) enum Change {
     DelRoute { prefix: Prefix, route: Route },
     NewNeighbour(NeighbourSeen),
     DelNeighbour { if_index: u32, address: IpAddr },
-    NewLink { if_index: u32, up: bool, hosts_addresses: bool },
+    NewLink { if_index: u32, up: bool, carrier: bool, hosts_addresses: bool },
     DelLink { if_index: u32 },
     NewNextHop { id: u32, object: NextHopObject },
     DelNextHop { id: u32 },
@@ -78,15 +78,18 @@ pub(crate) struct Hop {
     pub(crate) if_index: u32,
     /// `None`: the destination itself is on the interface.
     pub(crate) gateway: Option<IpAddr>,
-    /// The kernel does not use it now.
+    /// The kernel does not use it now. A link that is down alone does not make it so: that is told of the device.
     pub(crate) dead: bool,
+    /// How many of the flows are to go this way, in relation to the others; 1 or more.
+    pub(crate) weight: u32,
 }
 
 /// A next-hop object (`ip nexthop`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NextHopObject {
     Hop(Hop),
-    Group(Vec<u32>),
+    /// The members and their weights.
+    Group(Vec<(u32, u32)>),
     Blackhole,
 }
 
@@ -101,6 +104,8 @@ pub(crate) struct NeighbourSeen {
     pub(crate) failed: bool,
     /// The kernel would check it before it used it.
     pub(crate) stale: bool,
+    /// Entered by an operator: it is never checked and never grows old.
+    pub(crate) permanent: bool,
 }
 
 /// What a message is to the routing table.
@@ -154,6 +159,7 @@ fn read_link(link: &LinkMessage) -> Change {
     Change::NewLink {
         if_index: link.header.index,
         up: link.header.flags.contains(LinkFlags::Up),
+        carrier: link.header.flags.contains(LinkFlags::LowerUp),
         hosts_addresses: dummy || link.header.flags.contains(LinkFlags::Loopback),
     }
 }
@@ -180,7 +186,9 @@ fn leg(next_hop: &RouteNextHop) -> Hop {
     Hop {
         if_index: next_hop.interface_index,
         gateway: next_hop.attributes.iter().find_map(gateway_of),
-        dead: next_hop.flags.intersects(RouteNextHopFlags::Dead | RouteNextHopFlags::Linkdown),
+        dead: next_hop.flags.contains(RouteNextHopFlags::Dead),
+        // rtnh_hops is the weight less one.
+        weight: u32::from(next_hop.hops) + 1,
     }
 }
 
@@ -229,8 +237,8 @@ fn read_route(message: &RouteMessage) -> Option<(Prefix, Route)> {
         return None;
     }
     if let (Some(if_index), true) = (oif, hops.is_empty()) {
-        let dead = header.flags.intersects(RouteFlags::Dead | RouteFlags::Linkdown);
-        hops.push(Hop { if_index, gateway, dead });
+        let dead = header.flags.contains(RouteFlags::Dead);
+        hops.push(Hop { if_index, gateway, dead, weight: 1 });
     }
     let prefix = Prefix::new(destination, header.destination_prefix_length)?;
     Some((prefix, Route { kind, protocol, metric, hops, object }))
@@ -266,6 +274,7 @@ fn read_neighbour(message: &NeighbourMessage) -> Option<NeighbourSeen> {
         mac: mac.filter(|mac| usable && !mac.is_group() && *mac != MacAddr::ZERO),
         failed: state & FAILED != 0,
         stale: state & STALE != 0,
+        permanent: state & PERMANENT != 0,
     })
 }
 
@@ -279,7 +288,6 @@ fn read_next_hop(kind: u16, payload: &[u8]) -> Reading {
     const NHA_OIF: u16 = 5;
     const NHA_GATEWAY: u16 = 6;
     const RTNH_F_DEAD: u32 = 1;
-    const RTNH_F_LINKDOWN: u32 = 16;
 
     let Some((head, rest)) = payload.split_first_chunk::<NHMSG_OCTETS>() else {
         return Reading::Unreadable;
@@ -293,8 +301,11 @@ fn read_next_hop(kind: u16, payload: &[u8]) -> Reading {
             NHA_ID => id = number(value),
             NHA_OIF => oif = number(value),
             NHA_BLACKHOLE => blackhole = true,
-            // struct nexthop_grp: the id, a weight, three octets more.
-            NHA_GROUP => group = Some(value.chunks_exact(8).filter_map(number).collect::<Vec<u32>>()),
+            // struct nexthop_grp: the id, the weight less one, three octets more.
+            NHA_GROUP => {
+                let member = |octets: &[u8]| Some((number(octets)?, u32::from(*octets.get(4)?) + 1));
+                group = Some(value.chunks_exact(8).filter_map(member).collect::<Vec<(u32, u32)>>());
+            }
             NHA_GATEWAY => {
                 gateway = <[u8; 4]>::try_from(value)
                     .map(IpAddr::from)
@@ -314,7 +325,7 @@ fn read_next_hop(kind: u16, payload: &[u8]) -> Reading {
         (Some(members), _) => NextHopObject::Group(members),
         (None, _) if blackhole => NextHopObject::Blackhole,
         (None, Some(if_index)) => {
-            NextHopObject::Hop(Hop { if_index, gateway, dead: flags & (RTNH_F_DEAD | RTNH_F_LINKDOWN) != 0 })
+            NextHopObject::Hop(Hop { if_index, gateway, dead: flags & RTNH_F_DEAD != 0, weight: 1 })
         }
         (None, None) => return Reading::Other,
     };
@@ -380,14 +391,14 @@ mod tests {
     #[test]
     fn next_hop_objects_are_read() {
         let [id, oif] = [7u32.to_ne_bytes(), 10u32.to_ne_bytes()];
-        let hop = next_hop_message(RTM_NEWNEXTHOP, 16, &[(1, &id), (5, &oif), (6, &[198, 51, 100, 2])]);
+        let hop = next_hop_message(RTM_NEWNEXTHOP, 1, &[(1, &id), (5, &oif), (6, &[198, 51, 100, 2])]);
         let gateway = Some(IpAddr::from([198, 51, 100, 2]));
-        let object = NextHopObject::Hop(Hop { if_index: 10, gateway, dead: true });
+        let object = NextHopObject::Hop(Hop { if_index: 10, gateway, dead: true, weight: 1 });
         assert_eq!(read_all(&hop), [Reading::Change(Change::NewNextHop { id: 7, object })]);
 
         let members = [1u32.to_ne_bytes(), [0; 4], 2u32.to_ne_bytes(), [3, 0, 0, 0]].concat();
         let group = next_hop_message(RTM_NEWNEXTHOP, 0, &[(1, &id), (2, &members)]);
-        let object = NextHopObject::Group(vec![1, 2]);
+        let object = NextHopObject::Group(vec![(1, 1), (2, 4)]);
         assert_eq!(read_all(&group), [Reading::Change(Change::NewNextHop { id: 7, object })]);
 
         let blackhole = next_hop_message(RTM_NEWNEXTHOP, 0, &[(1, &id), (4, &[])]);

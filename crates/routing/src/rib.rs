@@ -4,17 +4,19 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
-use bng_fib::AdjacencyId;
+use bng_fib::{AdjacencyId, GROUP_MEMBERS_MAX, GroupId};
 use bng_wire::id::MacAddr;
 use hashbrown::{HashMap, HashSet};
+use tracing::info;
 
 use crate::messages::{Change, Entry, Hop, NeighbourSeen, NextHopObject, Route, RouteKind};
 use crate::requests::Ask;
 use crate::{
     Event, InterfaceConfig, PoolRoute, Prefix, RESOLVE_TIMEOUT, ResolveTarget, RouteAction, RouteSource, RouteView,
-    RoutingCounts,
+    RoutingCounts, WayView,
 };
 
 /// What the FIB holds for a prefix.
@@ -24,6 +26,7 @@ pub(crate) enum Action {
     Pool(u16),
     Glean(u16),
     Neighbour(AdjacencyId),
+    Group(GroupId),
     Unreachable,
     Blackhole,
 }
@@ -47,6 +50,12 @@ pub(crate) trait Table {
     fn resolve_adjacency(&mut self, id: AdjacencyId, interface: &InterfaceConfig, mac: Option<MacAddr>);
     /// Frees an adjacency that no prefix leads to any longer.
     fn release_adjacency(&mut self, id: AdjacencyId);
+    /// Makes a group of next hops, each with its weight. Flows that `like` leads to one of them stay there.
+    fn create_group(&mut self, members: &[(Action, u32)], like: Option<GroupId>) -> Result<GroupId, NoRoom>;
+    /// Changes the members of a group, at once for all prefixes that lead to it.
+    fn set_group(&mut self, id: GroupId, members: &[(Action, u32)]);
+    /// Frees a group that no prefix leads to any longer.
+    fn release_group(&mut self, id: GroupId);
 }
 
 /// Who a neighbour is.
@@ -57,13 +66,33 @@ pub(crate) struct NeighbourKey {
     pub(crate) address: IpAddr,
 }
 
+/// One of several ways that a route leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Way {
+    interface: u16,
+    /// `None`: the destination itself is on the interface.
+    gateway: Option<IpAddr>,
+    weight: u32,
+}
+
+impl Way {
+    const fn neighbour(&self) -> Option<NeighbourKey> {
+        match self.gateway {
+            Some(address) => Some(NeighbourKey { interface: self.interface, address }),
+            None => None,
+        }
+    }
+}
+
 /// What a prefix is to do, before adjacencies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Decision {
     Local,
     Pool(u16),
     Glean(u16),
     NextHop(NeighbourKey),
+    /// By several ways, each once and in their order.
+    Several(Arc<[Way]>),
     Host(NeighbourKey),
     Unreachable,
     Blackhole,
@@ -90,6 +119,8 @@ impl Known {
 #[derive(Debug, Default)]
 struct Neighbour {
     mac: Option<MacAddr>,
+    /// An operator's entry: the kernel would forget it if it were asked to find the neighbour.
+    permanent: bool,
     adjacency: Option<AdjacencyId>,
     /// How many prefixes lead to it.
     uses: u32,
@@ -104,10 +135,21 @@ impl Neighbour {
     }
 }
 
+/// Several ways, in the FIB.
+#[derive(Debug)]
+struct Group {
+    id: GroupId,
+    /// How many prefixes lead there.
+    uses: u32,
+}
+
 #[derive(Debug)]
 struct Interface {
     config: InterfaceConfig,
+    /// The kernel uses it.
     up: bool,
+    /// Its port has a link.
+    carrier: bool,
 }
 
 /// The kernel's tables as read in one go.
@@ -131,6 +173,7 @@ pub(crate) struct Rib<T> {
     /// The addresses of neighbours that may be host routes: those with a link-layer address.
     hosts: BTreeSet<IpAddr>,
     by_adjacency: HashMap<AdjacencyId, NeighbourKey>,
+    groups: HashMap<Arc<[Way]>, Group>,
     deadlines: VecDeque<(Instant, NeighbourKey)>,
     /// Prefixes that found no room in the FIB.
     missing: HashSet<Prefix>,
@@ -146,7 +189,10 @@ impl<T: Table> Rib<T> {
         let numbers = (0u16..).zip(interfaces).map(|(number, config)| (config.if_index, number)).collect();
         let mut rib = Self {
             table,
-            interfaces: interfaces.iter().map(|config| Interface { config: config.clone(), up: false }).collect(),
+            interfaces: interfaces
+                .iter()
+                .map(|config| Interface { config: config.clone(), up: false, carrier: false })
+                .collect(),
             numbers,
             address_hosts: HashSet::new(),
             known: HashMap::new(),
@@ -155,6 +201,7 @@ impl<T: Table> Rib<T> {
             neighbours: HashMap::new(),
             hosts: BTreeSet::new(),
             by_adjacency: HashMap::new(),
+            groups: HashMap::new(),
             deadlines: VecDeque::new(),
             missing: HashSet::new(),
             asks: Vec::new(),
@@ -234,12 +281,21 @@ impl<T: Table> Rib<T> {
             }
             Change::NewNeighbour(seen) => self.neighbour_seen(seen),
             Change::DelNeighbour { if_index, address } => {
-                self.neighbour_seen(NeighbourSeen { if_index, address, mac: None, failed: false, stale: false });
+                self.neighbour_seen(NeighbourSeen {
+                    if_index,
+                    address,
+                    mac: None,
+                    failed: false,
+                    stale: false,
+                    permanent: false,
+                });
                 self.neighbour_gone(if_index, address);
             }
-            Change::NewLink { if_index, up, hosts_addresses } => self.link(if_index, up, hosts_addresses),
+            Change::NewLink { if_index, up, carrier, hosts_addresses } => {
+                self.link(if_index, up, carrier, hosts_addresses);
+            }
             Change::DelLink { if_index } => {
-                self.link(if_index, false, false);
+                self.link(if_index, false, false, false);
                 self.address_hosts.remove(&if_index);
             }
             Change::NewNextHop { id, object } => self.set_object(id, Some(object)),
@@ -376,23 +432,31 @@ impl<T: Table> Rib<T> {
         prefixes.sort_unstable();
         prefixes.truncate(limit);
         let view = |prefix: Prefix| {
-            let (decision, source, metric) = self.known.get(&prefix)?.installed?;
+            let (decision, source, metric) = self.known.get(&prefix)?.installed.as_ref()?;
+            let (source, metric) = (*source, *metric);
             Some(RouteView { prefix, source, action: self.view_action(decision)?, metric })
         };
         prefixes.into_iter().filter_map(view).collect()
     }
 
-    fn view_action(&self, decision: Decision) -> Option<RouteAction> {
+    fn view_action(&self, decision: &Decision) -> Option<RouteAction> {
         let name = |interface: u16| Some(self.interfaces.get(usize::from(interface))?.config.name.clone());
+        let mac = |key: &NeighbourKey| self.neighbours.get(key).and_then(|neighbour| neighbour.mac);
         Some(match decision {
             Decision::Local => RouteAction::Local,
-            Decision::Pool(map) => RouteAction::Pool(map),
-            Decision::Glean(interface) => RouteAction::Connected { interface: name(interface)? },
-            Decision::NextHop(key) | Decision::Host(key) => RouteAction::Neighbour {
-                via: key.address,
-                interface: name(key.interface)?,
-                mac: self.neighbours.get(&key).and_then(|neighbour| neighbour.mac),
-            },
+            Decision::Pool(map) => RouteAction::Pool(*map),
+            Decision::Glean(interface) => RouteAction::Connected { interface: name(*interface)? },
+            Decision::NextHop(key) | Decision::Host(key) => {
+                RouteAction::Neighbour { via: key.address, interface: name(key.interface)?, mac: mac(key) }
+            }
+            Decision::Several(ways) => {
+                let view = |way: &Way| {
+                    let interface = name(way.interface)?;
+                    let mac = way.neighbour().as_ref().and_then(mac);
+                    Some(WayView { via: way.gateway, interface, mac, weight: way.weight })
+                };
+                RouteAction::Several(ways.iter().map(view).collect::<Option<_>>()?)
+            }
             Decision::Unreachable => RouteAction::Unreachable,
             Decision::Blackhole => RouteAction::Blackhole,
         })
@@ -443,7 +507,7 @@ impl<T: Table> Rib<T> {
             None => self.objects.remove(&id),
         };
         let groups = self.objects.iter().filter_map(|(group, object)| match object {
-            NextHopObject::Group(members) if members.contains(&id) => Some(*group),
+            NextHopObject::Group(members) if members.iter().any(|(member, _)| *member == id) => Some(*group),
             _ => None,
         });
         let affected: HashSet<Prefix> = groups
@@ -456,27 +520,48 @@ impl<T: Table> Rib<T> {
         }
     }
 
-    /// The first usable way of a route that leaves by a twin.
-    fn way(&self, route: &Route) -> Option<Decision> {
+    /// The usable ways of a route that leave by a twin.
+    fn ways(&self, route: &Route) -> Option<Decision> {
         let mut hops = Vec::new();
         match route.object.and_then(|id| self.objects.get(&id)) {
             Some(NextHopObject::Blackhole) => return Some(Decision::Blackhole),
             Some(NextHopObject::Hop(hop)) => hops.push(*hop),
             Some(NextHopObject::Group(members)) => {
-                hops.extend(members.iter().filter_map(|id| match self.objects.get(id) {
-                    Some(NextHopObject::Hop(hop)) => Some(*hop),
+                hops.extend(members.iter().filter_map(|(id, weight)| match self.objects.get(id) {
+                    Some(NextHopObject::Hop(hop)) => Some(Hop { weight: *weight, ..*hop }),
                     _ => None,
                 }));
             }
             None => hops.extend_from_slice(&route.hops),
         }
-        hops.iter().filter(|hop| !hop.dead).find_map(|hop| {
-            let interface = *self.numbers.get(&hop.if_index)?;
-            Some(match hop.gateway {
-                Some(address) => Decision::NextHop(NeighbourKey { interface, address }),
-                None => Decision::Glean(interface),
+        let mut ways: Vec<Way> = hops
+            .iter()
+            .filter(|hop| !hop.dead)
+            .filter_map(|hop| {
+                let interface = *self.numbers.get(&hop.if_index)?;
+                self.leads_on(interface).then_some(Way { interface, gateway: hop.gateway, weight: hop.weight })
             })
-        })
+            .collect();
+        ways.sort_unstable();
+        ways.dedup_by(|way, before| {
+            let same = (way.interface, way.gateway) == (before.interface, before.gateway);
+            if same {
+                before.weight = before.weight.saturating_add(way.weight);
+            }
+            same
+        });
+        // More than the FIB takes do not all have to be used.
+        ways.truncate(GROUP_MEMBERS_MAX);
+        match *ways.as_slice() {
+            [] => None,
+            [way] => Some(way.neighbour().map_or(Decision::Glean(way.interface), Decision::NextHop)),
+            _ => Some(Decision::Several(ways.into())),
+        }
+    }
+
+    /// True where an interface carries packets now.
+    fn leads_on(&self, interface: u16) -> bool {
+        self.interfaces.get(usize::from(interface)).is_some_and(|interface| interface.up && interface.carrier)
     }
 
     /// What is to be done with a prefix: an address of the router before a pool, a pool before the kernel's routes,
@@ -490,7 +575,7 @@ impl<T: Table> Rib<T> {
         }
         let by_kernel = known.routes.iter().find_map(|route| {
             let decision = match route.kind {
-                RouteKind::Unicast => self.way(route)?,
+                RouteKind::Unicast => self.ways(route)?,
                 // A directed broadcast is not forwarded (RFC 2644).
                 RouteKind::Broadcast | RouteKind::Blackhole => Decision::Blackhole,
                 RouteKind::Unreachable => Decision::Unreachable,
@@ -520,11 +605,11 @@ impl<T: Table> Rib<T> {
     /// may have the kernel note a neighbour with any address (the sender of an ARP request, RFC 826): only what the
     /// routes call connected may become a route by that.
     fn connected_by(&self, host: Prefix) -> Option<u16> {
-        let longest = (0..host.length())
-            .rev()
-            .find_map(|length| self.known.get(&Prefix::new(host.address(), length)?).and_then(|known| known.installed));
+        let longest = (0..host.length()).rev().find_map(|length| {
+            self.known.get(&Prefix::new(host.address(), length)?).and_then(|known| known.installed.as_ref())
+        });
         match longest {
-            Some((Decision::Glean(interface), ..)) => Some(interface),
+            Some((Decision::Glean(interface), ..)) => Some(*interface),
             _ => None,
         }
     }
@@ -542,16 +627,28 @@ impl<T: Table> Rib<T> {
         let Some(known) = self.known.get(&prefix) else {
             return;
         };
-        let old = known.installed;
+        let old = known.installed.clone();
         let wanted = self.decide(prefix, known);
+        let is_wanted = wanted.is_some();
         let mut new = wanted;
-        if wanted.map(|(decision, ..)| decision) != old.map(|(decision, ..)| decision) {
-            new = wanted.filter(|(decision, ..)| self.install(prefix, *decision));
+        let same = match (&new, &old) {
+            (Some((new, ..)), Some((old, ..))) => new == old,
+            (new, old) => new.is_none() && old.is_none(),
+        };
+        if same {
+            // The same ways are kept once for all prefixes.
+            if let (Some((new, ..)), Some((old, ..))) = (&mut new, &old) {
+                new.clone_from(old);
+            }
+        } else {
+            let like = old.as_ref().and_then(|(decision, ..)| self.group_of(decision));
+            new = new
+                .and_then(|(decision, source, metric)| Some((self.install(prefix, decision, like)?, source, metric)));
             if new.is_none() && old.is_some() {
                 self.table.remove(prefix);
             }
             // The old next hop is let go after the FIB has ceased to lead there.
-            if let Some((decision, ..)) = old {
+            if let Some((decision, ..)) = &old {
                 self.release(decision);
             }
             let count = match prefix.address() {
@@ -560,7 +657,7 @@ impl<T: Table> Rib<T> {
             };
             *count = *count + u64::from(new.is_some()) - u64::from(old.is_some());
         }
-        if wanted.is_some() && new.is_none() {
+        if is_wanted && new.is_none() {
             self.missing.insert(prefix);
         } else if !self.missing.is_empty() {
             self.missing.remove(&prefix);
@@ -571,31 +668,97 @@ impl<T: Table> Rib<T> {
                 self.known.remove(&prefix);
             }
         }
-        if !prefix.is_host() && new.map(|(decision, ..)| decision) != old.map(|(decision, ..)| decision) {
+        if !prefix.is_host() && !same {
             self.look_at_hosts(prefix);
         }
     }
 
-    /// Enters a decision in the FIB; `false` where there is no room.
-    fn install(&mut self, prefix: Prefix, decision: Decision) -> bool {
-        let action = match decision {
-            Decision::Local => Some(Action::Local),
-            Decision::Pool(map) => Some(Action::Pool(map)),
-            Decision::Glean(interface) => Some(Action::Glean(interface)),
-            Decision::Unreachable => Some(Action::Unreachable),
-            Decision::Blackhole => Some(Action::Blackhole),
-            Decision::NextHop(key) | Decision::Host(key) => {
-                self.retain(key, matches!(decision, Decision::NextHop(_))).map(Action::Neighbour)
-            }
+    /// Enters a decision in the FIB and returns it as it is to be kept; `None` where there is no room. Flows that the
+    /// group `like` leads to one of several ways stay there.
+    fn install(&mut self, prefix: Prefix, mut decision: Decision, like: Option<GroupId>) -> Option<Decision> {
+        let action = match &mut decision {
+            Decision::Local => Action::Local,
+            Decision::Pool(map) => Action::Pool(*map),
+            Decision::Glean(interface) => Action::Glean(*interface),
+            Decision::Unreachable => Action::Unreachable,
+            Decision::Blackhole => Action::Blackhole,
+            Decision::NextHop(key) => Action::Neighbour(self.retain(*key, true)?),
+            Decision::Host(key) => Action::Neighbour(self.retain(*key, false)?),
+            Decision::Several(ways) => Action::Group(self.retain_group(ways, like)?),
         };
-        let Some(action) = action else {
-            return false;
-        };
-        let done = self.table.set(prefix, action).is_ok();
-        if !done {
-            self.release(decision);
+        if self.table.set(prefix, action).is_err() {
+            self.release(&decision);
+            return None;
         }
-        done
+        Some(decision)
+    }
+
+    fn group_of(&self, decision: &Decision) -> Option<GroupId> {
+        match decision {
+            Decision::Several(ways) => self.groups.get(ways).map(|group| group.id),
+            _ => None,
+        }
+    }
+
+    /// Counts a prefix as leading by several ways, which get a group if they have none; `ways` is made the one copy that
+    /// all such prefixes share.
+    fn retain_group(&mut self, ways: &mut Arc<[Way]>, like: Option<GroupId>) -> Option<GroupId> {
+        if let Some((kept, _)) = self.groups.get_key_value(ways) {
+            *ways = Arc::clone(kept);
+        }
+        if let Some(group) = self.groups.get_mut(ways) {
+            group.uses += 1;
+            return Some(group.id);
+        }
+        let (mut held, mut members) = (Vec::with_capacity(ways.len()), Vec::with_capacity(ways.len()));
+        for way in ways.iter() {
+            let action = match way.neighbour() {
+                Some(key) => self.retain(key, true).map(Action::Neighbour),
+                None => Some(Action::Glean(way.interface)),
+            };
+            let Some(action) = action else { break };
+            held.push(*way);
+            members.push((action, way.weight));
+        }
+        let complete = members.len() == ways.len();
+        let id = if complete { self.table.create_group(&members, like).ok() } else { None };
+        let Some(id) = id else {
+            held.iter().for_each(|way| self.release_way(way));
+            return None;
+        };
+        self.groups.insert(Arc::clone(ways), Group { id, uses: 1 });
+        Some(id)
+    }
+
+    fn release_way(&mut self, way: &Way) {
+        if let Some(key) = way.neighbour() {
+            self.release_neighbour(key, true);
+        }
+    }
+
+    /// Takes the ways out of all groups that do not lead on, as long as others do: at once for every prefix, before each
+    /// of them is looked at. Puts them back where they lead on again.
+    fn mend_groups(&mut self, interface: u16) {
+        let affected: Vec<(GroupId, Arc<[Way]>)> = self
+            .groups
+            .iter()
+            .filter(|(ways, _)| ways.iter().any(|way| way.interface == interface))
+            .map(|(ways, group)| (group.id, Arc::clone(ways)))
+            .collect();
+        for (id, ways) in affected {
+            let action = |way: &Way| match way.neighbour() {
+                None => Some(Action::Glean(way.interface)),
+                Some(key) => self.neighbours.get(&key)?.adjacency.map(Action::Neighbour),
+            };
+            let members: Vec<(Action, u32)> = ways
+                .iter()
+                .filter(|way| self.leads_on(way.interface))
+                .filter_map(|way| Some((action(way)?, way.weight)))
+                .collect();
+            if !members.is_empty() {
+                self.table.set_group(id, &members);
+            }
+        }
     }
 
     /// Counts a prefix as leading to a neighbour, which gets an adjacency if it has none.
@@ -622,7 +785,7 @@ impl<T: Table> Rib<T> {
         neighbour.uses += 1;
         if next_hop {
             neighbour.next_hop_uses += 1;
-            if neighbour.next_hop_uses == 1 {
+            if neighbour.next_hop_uses == 1 && !neighbour.permanent {
                 self.asks.push((key, Ask::Managed));
             }
         }
@@ -630,19 +793,33 @@ impl<T: Table> Rib<T> {
     }
 
     /// Counts a prefix as no longer leading there.
-    fn release(&mut self, decision: Decision) {
-        let (key, next_hop) = match decision {
-            Decision::NextHop(key) => (key, true),
-            Decision::Host(key) => (key, false),
-            _ => return,
-        };
+    fn release(&mut self, decision: &Decision) {
+        match decision {
+            Decision::NextHop(key) => self.release_neighbour(*key, true),
+            Decision::Host(key) => self.release_neighbour(*key, false),
+            Decision::Several(ways) => {
+                let Some(group) = self.groups.get_mut(ways) else {
+                    return;
+                };
+                group.uses -= 1;
+                if group.uses == 0 {
+                    self.table.release_group(group.id);
+                    self.groups.remove(ways);
+                    ways.iter().for_each(|way| self.release_way(way));
+                }
+            }
+            Decision::Local | Decision::Pool(_) | Decision::Glean(_) | Decision::Unreachable | Decision::Blackhole => {}
+        }
+    }
+
+    fn release_neighbour(&mut self, key: NeighbourKey, next_hop: bool) {
         let Some(neighbour) = self.neighbours.get_mut(&key) else {
             return;
         };
         neighbour.uses -= 1;
         if next_hop {
             neighbour.next_hop_uses -= 1;
-            if neighbour.next_hop_uses == 0 {
+            if neighbour.next_hop_uses == 0 && !neighbour.permanent {
                 // Asking without the flag takes it away again.
                 self.asks.push((key, Ask::Once));
             }
@@ -671,6 +848,7 @@ impl<T: Table> Rib<T> {
             return;
         }
         let neighbour = self.neighbours.entry(key).or_default();
+        neighbour.permanent = seen.permanent;
         if neighbour.mac != seen.mac {
             neighbour.mac = seen.mac;
             if let (Some(id), Some(interface)) = (neighbour.adjacency, self.interfaces.get(usize::from(interface))) {
@@ -747,12 +925,16 @@ impl<T: Table> Rib<T> {
     }
 
     fn ask(&mut self, key: NeighbourKey) {
-        let managed = self.neighbours.get(&key).is_some_and(|neighbour| neighbour.next_hop_uses > 0);
+        let neighbour = self.neighbours.get(&key);
+        if neighbour.is_some_and(|neighbour| neighbour.permanent) {
+            return;
+        }
+        let managed = neighbour.is_some_and(|neighbour| neighbour.next_hop_uses > 0);
         self.asks.push((key, if managed { Ask::Managed } else { Ask::Once }));
     }
 
     /// A device came, went up or down, or is as it was.
-    fn link(&mut self, if_index: u32, up: bool, hosts_addresses: bool) {
+    fn link(&mut self, if_index: u32, up: bool, carrier: bool, hosts_addresses: bool) {
         let Some(&number) = self.numbers.get(&if_index) else {
             if hosts_addresses {
                 self.address_hosts.insert(if_index);
@@ -763,11 +945,16 @@ impl<T: Table> Rib<T> {
             return;
         };
         let was_up = std::mem::replace(&mut interface.up, up);
+        let had_carrier = std::mem::replace(&mut interface.carrier, carrier);
+        let (led_on, leads_on) = (was_up && had_carrier, up && carrier);
+        let name = interface.config.name.clone();
         if was_up && !up {
             self.resync_wanted = true;
         }
         if up && !was_up {
             self.came_up = true;
+        }
+        if leads_on && !led_on {
             let keys: Vec<NeighbourKey> = self
                 .neighbours
                 .iter()
@@ -776,6 +963,29 @@ impl<T: Table> Rib<T> {
                 .collect();
             keys.into_iter().for_each(|key| self.ask(key));
         }
+        if led_on != leads_on {
+            info!(interface = name, "the link is {}", if leads_on { "up" } else { "down" });
+            self.mend_groups(number);
+            self.decide_again(if_index);
+        }
+    }
+}
+
+impl<T: Table> Rib<T> {
+    /// Looks again at the routes that can lead by a device.
+    fn decide_again(&mut self, if_index: u32) {
+        let by_device = |route: &Route| match route.object {
+            // Which devices an object leads to takes as long to find out as deciding.
+            Some(_) => true,
+            None => route.hops.iter().any(|hop| hop.if_index == if_index),
+        };
+        let affected: Vec<Prefix> = self
+            .known
+            .iter()
+            .filter(|(_, known)| known.routes.iter().any(by_device))
+            .map(|(prefix, _)| *prefix)
+            .collect();
+        affected.into_iter().for_each(|prefix| self.apply(prefix));
     }
 }
 

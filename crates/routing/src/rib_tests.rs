@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use bng_fib::AdjacencyId;
+use bng_fib::{AdjacencyId, GroupId};
 use bng_wire::id::{MacAddr, PortIndex};
 
 use crate::messages::{Change, Entry, Hop, NeighbourSeen, NextHopObject, Route, RouteKind};
 use crate::requests::Ask;
 use crate::rib::{Action, NeighbourKey, NoRoom, Rib, Snapshot, Table};
-use crate::{Event, InterfaceConfig, PoolRoute, Prefix, RESOLVE_TIMEOUT, ResolveTarget, RouteAction, RouteSource};
+use crate::{
+    Event, InterfaceConfig, PoolRoute, Prefix, RESOLVE_TIMEOUT, ResolveTarget, RouteAction, RouteSource, WayView,
+};
 
 const TWIN: u32 = 10;
 const OTHER_TWIN: u32 = 11;
@@ -23,21 +25,31 @@ const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 struct Map {
     entries: BTreeMap<Prefix, Action>,
     adjacencies: BTreeMap<u32, Option<MacAddr>>,
+    groups: BTreeMap<u32, Vec<(Action, u32)>>,
+    /// Which group the last one was made like.
+    like: Option<GroupId>,
     next: u32,
     adjacencies_max: usize,
 }
 
 impl Map {
     fn users(&self, id: AdjacencyId) -> usize {
-        self.entries.values().filter(|action| **action == Action::Neighbour(id)).count()
+        let members = self.groups.values().flatten().map(|(action, _)| action);
+        self.entries.values().chain(members).filter(|action| **action == Action::Neighbour(id)).count()
+    }
+
+    fn check(&self, action: Action) {
+        match action {
+            Action::Neighbour(id) => assert!(self.adjacencies.contains_key(&id.0), "{id:?} does not exist"),
+            Action::Group(id) => assert!(self.groups.contains_key(&id.0), "{id:?} does not exist"),
+            _ => {}
+        }
     }
 }
 
 impl Table for Map {
     fn set(&mut self, prefix: Prefix, action: Action) -> Result<(), NoRoom> {
-        if let Action::Neighbour(id) = action {
-            assert!(self.adjacencies.contains_key(&id.0), "{prefix} leads to an adjacency that does not exist");
-        }
+        self.check(action);
         self.entries.insert(prefix, action);
         Ok(())
     }
@@ -63,6 +75,25 @@ impl Table for Map {
         assert_eq!(self.users(id), 0, "routes still lead to the adjacency");
         assert!(self.adjacencies.remove(&id.0).is_some(), "released once");
     }
+
+    fn create_group(&mut self, members: &[(Action, u32)], like: Option<GroupId>) -> Result<GroupId, NoRoom> {
+        members.iter().for_each(|(action, _)| self.check(*action));
+        assert!(like.is_none_or(|like| self.groups.contains_key(&like.0)));
+        self.next += 1;
+        self.groups.insert(self.next, members.to_vec());
+        self.like = like;
+        Ok(GroupId(self.next))
+    }
+
+    fn set_group(&mut self, id: GroupId, members: &[(Action, u32)]) {
+        members.iter().for_each(|(action, _)| self.check(*action));
+        *self.groups.get_mut(&id.0).expect("a group that exists") = members.to_vec();
+    }
+
+    fn release_group(&mut self, id: GroupId) {
+        assert!(!self.entries.values().any(|action| *action == Action::Group(id)), "routes still lead to the group");
+        assert!(self.groups.remove(&id.0).is_some(), "released once");
+    }
 }
 
 fn interface(name: &str, if_index: u32) -> InterfaceConfig {
@@ -74,9 +105,9 @@ fn rib_with(adjacencies_max: usize, pools: &[PoolRoute]) -> Rib<Map> {
     let interfaces = [interface("uplink", TWIN), interface("peer", OTHER_TWIN)];
     let mut rib = Rib::new(Map { adjacencies_max, ..Map::default() }, &interfaces, pools);
     for if_index in [TWIN, OTHER_TWIN] {
-        rib.change(Change::NewLink { if_index, up: true, hosts_addresses: false });
+        rib.change(Change::NewLink { if_index, up: true, carrier: true, hosts_addresses: false });
     }
-    rib.change(Change::NewLink { if_index: LOOPBACK, up: true, hosts_addresses: true });
+    rib.change(Change::NewLink { if_index: LOOPBACK, up: true, carrier: true, hosts_addresses: true });
     rib
 }
 
@@ -94,7 +125,7 @@ fn prefix(text: &str) -> Prefix {
 }
 
 fn hop(if_index: u32, gateway: Option<&str>) -> Hop {
-    Hop { if_index, gateway: gateway.map(ip), dead: false }
+    Hop { if_index, gateway: gateway.map(ip), dead: false, weight: 1 }
 }
 
 fn unicast(metric: u32, hops: &[Hop]) -> Route {
@@ -110,7 +141,14 @@ fn add(rib: &mut Rib<Map>, to: &str, route: Route) {
 }
 
 fn seen(address: &str, mac: Option<MacAddr>) -> Change {
-    Change::NewNeighbour(NeighbourSeen { if_index: TWIN, address: ip(address), mac, failed: false, stale: false })
+    Change::NewNeighbour(NeighbourSeen {
+        if_index: TWIN,
+        address: ip(address),
+        mac,
+        failed: false,
+        stale: false,
+        permanent: false,
+    })
 }
 
 fn action(rib: &mut Rib<Map>, of: &str) -> Option<Action> {
@@ -279,6 +317,7 @@ fn who_does_not_answer_is_given_up() {
         mac: None,
         failed: true,
         stale: false,
+        permanent: false,
     }));
     assert_eq!(rib.take_events(), [Event::Unreachable(target)]);
 }
@@ -336,17 +375,19 @@ fn next_hop_objects_and_groups_are_followed() {
     let one = |gateway: &str| NextHopObject::Hop(hop(TWIN, Some(gateway)));
     rib.change(Change::NewNextHop { id: 1, object: one("198.51.100.2") });
     rib.change(Change::NewNextHop { id: 2, object: NextHopObject::Hop(hop(OTHER_TWIN, None)) });
-    rib.change(Change::NewNextHop { id: 9, object: NextHopObject::Group(vec![1, 2]) });
+    rib.change(Change::NewNextHop { id: 9, object: NextHopObject::Group(vec![(1, 1), (2, 1)]) });
     add(&mut rib, "203.0.113.0/24", by_object(1));
     add(&mut rib, "192.0.2.0/24", by_object(9));
     rib.change(seen("198.51.100.2", Some(MAC)));
     rib.change(seen("198.51.100.3", Some(MacAddr([2, 0, 0, 0, 0, 10]))));
     assert_eq!(mac_of(&mut rib, "203.0.113.0/24"), Some(MAC));
-    assert_eq!(mac_of(&mut rib, "192.0.2.0/24"), Some(MAC));
+    let first = neighbour_of(&mut rib, "203.0.113.0/24");
+    assert_eq!(members(&mut rib, "192.0.2.0/24"), [(first, 1), (Action::Glean(1), 1)]);
     // Changing the object moves both routes, without a message for either.
     rib.change(Change::NewNextHop { id: 1, object: one("198.51.100.3") });
     assert_eq!(mac_of(&mut rib, "203.0.113.0/24"), Some(MacAddr([2, 0, 0, 0, 0, 10])));
-    assert_eq!(mac_of(&mut rib, "192.0.2.0/24"), Some(MacAddr([2, 0, 0, 0, 0, 10])));
+    let first = neighbour_of(&mut rib, "203.0.113.0/24");
+    assert_eq!(members(&mut rib, "192.0.2.0/24"), [(first, 1), (Action::Glean(1), 1)]);
     // A dead member is passed over.
     let dead = NextHopObject::Hop(Hop { dead: true, ..hop(TWIN, Some("198.51.100.3")) });
     rib.change(Change::NewNextHop { id: 1, object: dead });
@@ -371,6 +412,7 @@ fn ways_of_an_ipv6_route_come_and_go_one_by_one() {
         mac: Some(MAC),
         failed: false,
         stale: false,
+        permanent: false,
     }));
     rib.change(Change::DelRoute { prefix: to, route: unicast(1024, &[a]) });
     assert_eq!(mac_of(&mut rib, "2001:db8:7::/48"), Some(MAC));
@@ -407,9 +449,11 @@ fn an_interface_that_goes_down_and_up_is_read_anew_and_asked_again() {
     let mut rib = rib();
     add(&mut rib, "0.0.0.0/0", unicast(20, &[hop(TWIN, Some("198.51.100.2"))]));
     rib.take_asks();
-    rib.change(Change::NewLink { if_index: TWIN, up: false, hosts_addresses: false });
+    rib.change(Change::NewLink { if_index: TWIN, up: false, carrier: false, hosts_addresses: false });
     assert!(rib.take_resync_wanted());
-    rib.change(Change::NewLink { if_index: TWIN, up: true, hosts_addresses: false });
+    rib.take_asks();
+    assert_eq!(action(&mut rib, "0.0.0.0/0"), None);
+    rib.change(Change::NewLink { if_index: TWIN, up: true, carrier: true, hosts_addresses: false });
     assert!(!rib.take_resync_wanted());
     assert_eq!(rib.take_asks(), [(NeighbourKey { interface: 0, address: ip("198.51.100.2") }, Ask::Managed)]);
 }
@@ -436,4 +480,118 @@ fn the_view_says_what_is_used_and_from_where() {
     let way = RouteAction::Neighbour { via: ip("198.51.100.2"), interface: "uplink".to_owned(), mac: Some(MAC) };
     assert_eq!(view.first().map(|route| route.action.clone()), Some(way));
     assert_eq!(rib.view(2).len(), 2);
+}
+
+fn members(rib: &mut Rib<Map>, of: &str) -> Vec<(Action, u32)> {
+    match action(rib, of) {
+        Some(Action::Group(id)) => rib.table_mut().groups[&id.0].clone(),
+        other => panic!("{of} leads to {other:?}"),
+    }
+}
+
+fn neighbour_of(rib: &mut Rib<Map>, of: &str) -> Action {
+    match action(rib, of) {
+        Some(action @ Action::Neighbour(_)) => action,
+        other => panic!("{of} leads to {other:?}"),
+    }
+}
+
+#[test]
+fn several_ways_are_one_group_that_all_their_prefixes_share() {
+    let mut rib = rib();
+    let heavy = Hop { weight: 3, ..hop(OTHER_TWIN, Some("192.0.2.2")) };
+    let both = unicast(20, &[hop(TWIN, Some("198.51.100.2")), heavy]);
+    add(&mut rib, "203.0.113.0/24", both.clone());
+    // The same in another order, and one way twice.
+    let again = unicast(20, &[Hop { weight: 2, ..heavy }, hop(TWIN, Some("198.51.100.2")), Hop { weight: 1, ..heavy }]);
+    add(&mut rib, "198.18.0.0/15", again);
+    assert_eq!(action(&mut rib, "203.0.113.0/24"), action(&mut rib, "198.18.0.0/15"));
+    assert_eq!(rib.table_mut().groups.len(), 1);
+    assert_eq!(rib.take_asks().len(), 2, "each next hop is asked for once");
+    let weights: Vec<u32> = members(&mut rib, "203.0.113.0/24").iter().map(|(_, weight)| *weight).collect();
+    assert_eq!(weights, [1, 3]);
+    let way = |via: &str, interface: &str, weight| WayView {
+        via: Some(ip(via)),
+        interface: interface.to_owned(),
+        mac: None,
+        weight,
+    };
+    let ways = RouteAction::Several(vec![way("198.51.100.2", "uplink", 1), way("192.0.2.2", "peer", 3)]);
+    assert_eq!(rib.view(1).first().map(|route| route.action.clone()), Some(ways));
+    // The last prefix takes the group and the adjacencies along.
+    rib.change(Change::DelRoute { prefix: prefix("203.0.113.0/24"), route: both });
+    assert_eq!(rib.table_mut().groups.len(), 1);
+    rib.resync(Snapshot::default(), true);
+    assert!(rib.table_mut().groups.is_empty() && rib.table_mut().adjacencies.is_empty());
+    assert_eq!(rib.counts().routes_ipv4, 0);
+}
+
+#[test]
+fn a_link_that_goes_down_leaves_the_other_ways_and_comes_back() {
+    let mut rib = rib();
+    let (a, b, c) =
+        (hop(TWIN, Some("198.51.100.2")), hop(OTHER_TWIN, Some("192.0.2.2")), hop(OTHER_TWIN, Some("192.0.2.3")));
+    add(&mut rib, "0.0.0.0/0", unicast(20, &[a, b, c]));
+    add(&mut rib, "203.0.113.0/24", unicast(10, &[a]));
+    add(&mut rib, "203.0.113.0/24", unicast(20, &[b]));
+    add(&mut rib, "198.18.0.0/15", unicast(20, &[a]));
+    let group = action(&mut rib, "0.0.0.0/0");
+    let carrier = |rib: &mut Rib<Map>, carrier| {
+        rib.change(Change::NewLink { if_index: TWIN, up: true, carrier, hosts_addresses: false });
+    };
+    carrier(&mut rib, false);
+    assert_eq!(members(&mut rib, "0.0.0.0/0").len(), 2);
+    assert_ne!(action(&mut rib, "0.0.0.0/0"), group);
+    let Some(Action::Group(old)) = group else { panic!("no group") };
+    assert_eq!(rib.table_mut().like, Some(old), "the flows of the ways that are left stay");
+    assert_eq!(neighbour_of(&mut rib, "203.0.113.0/24"), members(&mut rib, "0.0.0.0/0")[0].0, "the next metric");
+    assert_eq!(action(&mut rib, "198.18.0.0/15"), None);
+    assert!(!rib.take_resync_wanted(), "the kernel keeps its routes");
+    rib.take_asks();
+    carrier(&mut rib, true);
+    assert_eq!(members(&mut rib, "0.0.0.0/0").len(), 3);
+    assert_eq!(neighbour_of(&mut rib, "203.0.113.0/24"), neighbour_of(&mut rib, "198.18.0.0/15"));
+    assert!(rib.take_asks().contains(&(NeighbourKey { interface: 0, address: ip("198.51.100.2") }, Ask::Managed)));
+    // Both down: nothing leads on.
+    carrier(&mut rib, false);
+    rib.change(Change::NewLink { if_index: OTHER_TWIN, up: true, carrier: false, hosts_addresses: false });
+    assert!(rib.table_mut().entries.is_empty() && rib.table_mut().groups.is_empty());
+    assert!(rib.table_mut().adjacencies.is_empty());
+}
+
+#[test]
+fn ways_for_which_there_is_no_room_leave_nothing_behind() {
+    let mut rib = rib_with(1, &[]);
+    add(&mut rib, "0.0.0.0/0", unicast(20, &[hop(TWIN, Some("198.51.100.2")), hop(TWIN, Some("198.51.100.3"))]));
+    assert_eq!(action(&mut rib, "0.0.0.0/0"), None);
+    assert_eq!(rib.counts().refused, 1);
+    assert!(rib.table_mut().adjacencies.is_empty() && rib.table_mut().groups.is_empty());
+    rib.table_mut().adjacencies_max = 2;
+    rib.retry_missing();
+    assert_eq!(members(&mut rib, "0.0.0.0/0").len(), 2);
+    assert_eq!(rib.counts().refused, 0);
+}
+
+#[test]
+fn a_neighbour_that_an_operator_entered_is_not_asked_for() {
+    let mut rib = rib();
+    let entered = |permanent| {
+        Change::NewNeighbour(NeighbourSeen {
+            if_index: TWIN,
+            address: ip("198.51.100.2"),
+            mac: Some(MAC),
+            failed: false,
+            stale: false,
+            permanent,
+        })
+    };
+    rib.change(entered(true));
+    let route = unicast(20, &[hop(TWIN, Some("198.51.100.2"))]);
+    add(&mut rib, "0.0.0.0/0", route.clone());
+    assert_eq!(mac_of(&mut rib, "0.0.0.0/0"), Some(MAC));
+    rib.change(Change::DelRoute { prefix: prefix("0.0.0.0/0"), route });
+    assert!(rib.take_asks().is_empty());
+    rib.change(entered(false));
+    add(&mut rib, "0.0.0.0/0", unicast(20, &[hop(TWIN, Some("198.51.100.2"))]));
+    assert_eq!(rib.take_asks(), [(NeighbourKey { interface: 0, address: ip("198.51.100.2") }, Ask::Managed)]);
 }

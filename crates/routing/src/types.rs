@@ -215,10 +215,25 @@ pub enum RouteAction {
         /// The neighbour's MAC address, once it is known.
         mac: Option<MacAddr>,
     },
+    /// Send it by one of several ways, each flow by the same.
+    Several(Vec<WayView>),
     /// Drop it and say so by ICMP.
     Unreachable,
     /// Drop it in silence.
     Blackhole,
+}
+
+/// One of several ways of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WayView {
+    /// The neighbour; `None` where the destination itself is on the interface.
+    pub via: Option<IpAddr>,
+    /// The interface.
+    pub interface: String,
+    /// The neighbour's MAC address, once it is known.
+    pub mac: Option<MacAddr>,
+    /// How many of the flows go by it, in relation to the other ways.
+    pub weight: u32,
 }
 
 /// How much the routing thread knows and has done.

@@ -267,17 +267,33 @@ pub(super) fn routes(view: &RoutesView) -> String {
     if view.routes.is_empty() {
         return "no route\n".into();
     }
-    let mut table =
-        Table::new(&[("PREFIX", L), ("KIND", L), ("NEXT-HOP", L), ("INTERFACE", L), ("MAC", L), ("TARGET", L)]);
+    let columns =
+        [("PREFIX", L), ("SOURCE", L), ("METRIC", R), ("KIND", L), ("NEXT-HOP", L), ("INTERFACE", L), ("MAC", L)];
+    let mut table = Table::new(&[&columns[..], &[("TARGET", L)]].concat());
     for route in &view.routes {
         table.row([
             route.prefix.clone(),
+            route.source.clone(),
+            route.metric.to_string(),
             route.kind.as_str().to_owned(),
             or_dash(route.next_hop.as_ref()),
             or_dash(route.interface.as_ref()),
             or_dash(route.mac.as_ref()),
             or_dash(route.target.as_ref()),
         ]);
+        // Each of several ways on a line of its own, with its weight.
+        for way in &route.ways {
+            table.row([
+                String::new(),
+                String::new(),
+                String::new(),
+                format!("  {} of", way.weight),
+                or_dash(way.next_hop.as_ref()),
+                way.interface.clone(),
+                or_dash(way.mac.as_ref()),
+                String::new(),
+            ]);
+        }
     }
     table.render()
 }

@@ -155,6 +155,9 @@ impl Backend for Fake {
                 interface: Some("uplink".into()),
                 mac: None,
                 target: None,
+                ways: vec![],
+                source: "static".into(),
+                metric: 20,
             }],
         })
     }

@@ -7,4 +7,5 @@ mod downstream;
 mod errors;
 mod field_cases;
 mod noise;
+mod several;
 mod upstream;
