@@ -140,7 +140,7 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
         });
     }
 
-    let sessions = Arc::clone(&tables.sessions);
+    let (sessions, echoes) = (Arc::clone(&tables.sessions), Arc::clone(&tables.sessions));
     let environment = Environment {
         // Without randomness cookies could be guessed; the kernel always has some once it is up.
         random: Box::new(|bytes| {
@@ -149,6 +149,7 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
             }
         }),
         upstream_packets: Box::new(move |index| sessions.totals(index).up_packets),
+        client_echoes: Box::new(move |index| echoes.totals(index).echoes),
         boot_clock_s: boot_clock_s()?,
     };
     let limits = settings.limits.clone();

@@ -180,7 +180,7 @@ impl World {
         let pipeline = Pipeline::new(0, tables, counters, PipelineConfig::default());
         let now = Instant::now();
         let environment =
-            Environment { random: Box::new(chance()), upstream_packets: Box::new(|_| 0), boot_clock_s: 1000 };
+            Environment { random: Box::new(chance()), upstream_packets: Box::new(|_| 0), client_echoes: Box::new(|_| 0), boot_clock_s: 1000 };
         Self {
             start: now,
             now,

@@ -100,6 +100,13 @@ pub fn port_table(config: &Config, macs: &[MacAddr]) -> PortTable {
         }
     });
     let table = PortTable::new(entries.collect());
+    for (number, map) in config.priority_maps.iter().enumerate() {
+        for (dscp, pcp) in (0u8..).zip(map) {
+            // The configuration has no more maps and no higher values than there are.
+            let known = table.priorities().set(number, dscp, *pcp);
+            debug_assert!(known, "a priority map without a place");
+        }
+    }
     // ICMP errors come from the first core interface where a session has no gateway of its own.
     let addresses = || config.interfaces.iter().flat_map(|interface| &interface.addresses).map(|own| own.address);
     table.router().set_ipv4(addresses().find_map(|address| match address {

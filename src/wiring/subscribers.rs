@@ -1,11 +1,15 @@
 //! From the configuration to the subscribers' settings.
 
 use bng_config as config;
-use bng_discovery::{AccessPort, AccessRule, ProfileIndex, ServiceProfile, VidRange, VlanMatch};
+use bng_discovery::{
+    AccessPort, AccessRule, ControlPriority, DiscoveryLimits, LockOutBy, LockOutPolicy, MacFilter, MacPrefix,
+    PadoMatch, PadoRule, PadoTime, ProfileIndex, Rate, RateLimits, ServiceProfile, VidRange, VlanMatch,
+};
 use bng_pool::{Ipv4PoolConfig, Ipv4Range, Prefix, PrefixPoolConfig};
 use bng_ppp::{AuthMethod, PppConfig};
 use bng_subscriber::{
-    AaaMethod, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile, Profile, SubscriberConfig,
+    AaaMethod, DuplicateUser, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile, Profile,
+    SubscriberConfig, WhenFull,
 };
 use bng_wire::{MacAddr, PortIndex, VrfId};
 
@@ -53,14 +57,46 @@ pub fn settings(config: &config::Config, ports: &[OpenPort], cookie_key: [u8; 32
         users: config.aaa.users.iter().map(user).collect(),
         limits: Limits {
             sessions_max: config.limits.sessions_max,
+            sessions_per_vlan_max: config.limits.sessions_max_per_vlan,
+            sessions_per_line_max: config.limits.sessions_max_per_line,
             half_open_per_port_max: config.limits.half_open_max_per_port,
+            when_full: match config.limits.when_full {
+                config::WhenFull::Silent => WhenFull::Silent,
+                config::WhenFull::Error => WhenFull::Error,
+            },
+            unknown_padt_per_s: config.limits.unknown_padt_per_s,
+            discovery: DiscoveryLimits {
+                padi_rates: request_rates(&config.limits.padi),
+                padr_rates: request_rates(&config.limits.padr),
+                lock_out: config.limits.lock_out.map(lock_out),
+            },
             ..Limits::default()
         },
+        cookie_lifetime: config.limits.cookie_lifetime,
+        control_priority: config.limits.control_priority.map_or(ControlPriority::AsReceived, ControlPriority::Fixed),
         cookie_key,
         // No session outlives the process yet, so an id that is not known here is known nowhere.
         restore_complete: true,
         ..SubscriberConfig::default()
     })
+}
+
+fn request_rates(from: &config::RequestRates) -> RateLimits {
+    let rate = |rate: Option<config::RequestRate>| rate.map(|rate| Rate { per_s: rate.per_s, burst: rate.burst });
+    RateLimits { mac: rate(from.mac), line: rate(from.line), vlan: rate(from.vlan), port: rate(from.port) }
+}
+
+const fn lock_out(from: config::LockOut) -> LockOutPolicy {
+    LockOutPolicy {
+        failures_max: from.failures,
+        window: from.window,
+        wait: from.wait,
+        wait_max: from.wait_max,
+        by: match from.by {
+            config::LockOutBy::Line => LockOutBy::Line,
+            config::LockOutBy::CircuitId => LockOutBy::CircuitId,
+        },
+    }
 }
 
 /// A line of the configuration's access list may name several ranges: one rule for each pair of them.
@@ -93,9 +129,27 @@ fn service(from: &config::Pppoe) -> ServiceProfile {
         ac_name: from.ac_name.clone(),
         accept_any: from.accept_any_service || service_names.is_empty(),
         service_names,
+        advertise: from.advertise,
         max_payload: from.max_payload,
-        ..ServiceProfile::default()
+        pado_delay: from.pado_delay,
+        pado_rules: from.pado_rules.iter().map(pado_rule).collect(),
+        macs: MacFilter { allow: macs(&from.macs_allowed), deny: macs(&from.macs_denied) },
     }
+}
+
+fn pado_rule(from: &config::PadoRule) -> PadoRule {
+    PadoRule {
+        when: match &from.when {
+            config::PadoMatch::SessionsFrom(sessions) => PadoMatch::SessionsFrom(*sessions),
+            config::PadoMatch::ServiceName(name) => PadoMatch::ServiceName(name.clone()),
+            config::PadoMatch::CircuitIdPrefix(text) => PadoMatch::CircuitIdPrefix(text.clone().into_bytes()),
+        },
+        time: from.delay.map_or(PadoTime::Never, PadoTime::After),
+    }
+}
+
+fn macs(from: &[config::MacPrefix]) -> Vec<MacPrefix> {
+    from.iter().map(|prefix| MacPrefix { mac: MacAddr(prefix.mac), bits: prefix.bits }).collect()
 }
 
 fn profile(from: &config::Profile) -> Profile {
@@ -110,7 +164,10 @@ fn profile(from: &config::Profile) -> Profile {
             max_configure: from.ppp.configure_max,
             max_terminate: from.ppp.terminate_max,
             max_failure: from.ppp.failure_max,
+            establish_timeout: from.ppp.establish_timeout,
             auth_timeout: from.ppp.auth_timeout,
+            network_timeout: from.ppp.network_timeout,
+            traffic_is_alive: from.ppp.traffic_is_alive,
             echo_interval: from.ppp.echo_interval,
             echo_misses: from.ppp.echo_misses,
             ipv4: from.ipv4.is_some(),
@@ -120,14 +177,28 @@ fn profile(from: &config::Profile) -> Profile {
             gateway: ipv4.gateway,
             pools: vec![PoolIndex(u16::try_from(ipv4.pool).unwrap_or(u16::MAX))],
             dns: [ipv4.dns.first().copied(), ipv4.dns.get(1).copied()],
-            nbns: [None, None],
+            nbns: [ipv4.nbns.first().copied(), ipv4.nbns.get(1).copied()],
         }),
         mss_clamp: from.mss_clamp == config::MssClamp::Auto,
+        source_check: from.source_check,
+        rate_up: from.rate_up.map(policer),
+        rate_down: from.rate_down.map(policer),
+        priority_map: from.priority_map.map_or(0, |map| u8::try_from(map + 1).unwrap_or(0)),
+        duplicate_user: match from.duplicate_user {
+            config::DuplicateUser::Allow => DuplicateUser::Allow,
+            config::DuplicateUser::Replace => DuplicateUser::Replace,
+            config::DuplicateUser::Deny => DuplicateUser::Deny,
+        },
+        sticky_addresses: from.sticky_addresses,
         aaa: match from.aaa {
             config::AaaMethod::Local => AaaMethod::Local,
         },
         ..Profile::new(&from.name)
     }
+}
+
+const fn policer(from: config::Rate) -> bng_session::Rate {
+    bng_session::Rate { bits_per_second: from.bits_per_second, burst_octets: from.burst_octets }
 }
 
 const fn method(from: config::AuthMethod) -> AuthMethod {

@@ -572,6 +572,54 @@ impl<const MIN: u64, const MAX: u64> Decode for Octets<MIN, MAX> {
     }
 }
 
+/// A rate with its unit: `512kbit/s`, `50Mbit/s`, `1Gbit/s`; decimal, as rates are. Limits in bits per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BitRate<const MIN: u64, const MAX: u64>(pub(crate) u64);
+
+fn rate_text(rate: u64) -> String {
+    match rate {
+        _ if rate >= 1_000_000_000 && rate.is_multiple_of(1_000_000_000) => format!("{}Gbit/s", rate / 1_000_000_000),
+        _ if rate >= 1_000_000 && rate.is_multiple_of(1_000_000) => format!("{}Mbit/s", rate / 1_000_000),
+        _ if rate >= 1000 && rate.is_multiple_of(1000) => format!("{}kbit/s", rate / 1000),
+        _ => format!("{rate}bit/s"),
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> Decode for BitRate<MIN, MAX> {
+    fn decode(tree: &Tree, here: &Here, out: &mut Sources) -> Option<Self> {
+        let expected = format!("a rate from {} to {}", rate_text(MIN), rate_text(MAX));
+        let text = scalar(tree, here, &expected, out)?;
+        let (digits, unit) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
+        let factor = match unit.trim_start() {
+            "bit/s" => Some(1),
+            "kbit/s" => Some(1000),
+            "Mbit/s" => Some(1_000_000),
+            "Gbit/s" => Some(1_000_000_000),
+            _ => None,
+        };
+        match factor.and_then(|factor: u64| digits.parse::<u64>().ok()?.checked_mul(factor)) {
+            Some(rate) if (MIN..=MAX).contains(&rate) => Some(Self(rate)),
+            Some(_) => {
+                out.error(tree.at, &here.path, format!("expected {expected}, found `{text}`"), None);
+                None
+            }
+            None => {
+                let help = Some("write a whole number and a unit: `512kbit/s`, `50Mbit/s` or `1Gbit/s`".into());
+                out.error(tree.at, &here.path, format!("expected {expected}, found `{text}`"), help);
+                None
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "string",
+            "pattern": "^[0-9]+ ?(bit|kbit|Mbit|Gbit)/s$",
+            "$comment": format!("{} to {}", rate_text(MIN), rate_text(MAX)),
+        })
+    }
+}
+
 fn size_text(octets: u64) -> String {
     match octets {
         _ if octets >= 1 << 20 && octets.is_multiple_of(1 << 20) => format!("{}MiB", octets >> 20),

@@ -23,9 +23,10 @@ mod vlan;
 pub use error::{ConfigErrors, Place, Problem, Severity};
 pub use load::Machine;
 pub use model::{
-    Aaa, AaaMethod, AccessMatch, AuthMethod, Config, Cores, Dpdk, Hugepages, Interface, Ipv4Pool, Ipv6Pool, Limits,
-    LocalUser, Log, LogFormat, LogLevel, MssClamp, Node, Port, Ppp, Pppoe, Profile, ProfileIpv4, ProfileIpv6, Queues,
-    Rss, StaticRoute, Stop, StopSessions, TagMatch, Telemetry, Tpid,
+    Aaa, AaaMethod, AccessMatch, AuthMethod, Config, Cores, Dhcp, Dpdk, DuplicateUser, Hugepages, Interface, Ipv4Pool,
+    Ipv6Pool, Limits, LocalUser, LockOut, LockOutBy, Log, LogFormat, LogLevel, MacPrefix, MssClamp, Node, PadoMatch,
+    PadoRule, Port, Ppp, Pppoe, Profile, ProfileIpv4, ProfileIpv6, Queues, Rate, RequestRate, RequestRates,
+    RouterAdvertisements, Rss, StaticRoute, Stop, StopSessions, TagMatch, Telemetry, Tpid, WhenFull,
 };
 pub use net::{InterfaceAddress, IpPrefix, Ipv4Prefix, Ipv6Prefix, PrefixError};
 pub use secret::Secret;

@@ -33,6 +33,8 @@ pub struct Config {
     pub ipv4_pools: Vec<Ipv4Pool>,
     /// IPv6 prefix pools in the order of the file.
     pub ipv6_pools: Vec<Ipv6Pool>,
+    /// DSCP to PCP maps in the order of the file: at most 16, each the PCP by DSCP.
+    pub priority_maps: Vec<[u8; 64]>,
     /// Who may log in.
     pub aaa: Aaa,
     /// How the box is watched.
@@ -232,8 +234,70 @@ pub struct Profile {
     pub ipv6: Option<ProfileIpv6>,
     /// TCP MSS clamping in both directions.
     pub mss_clamp: MssClamp,
+    /// Whether what comes from a foreign address is dropped.
+    pub source_check: bool,
+    /// What the client may send; `None` for as much as it can.
+    pub rate_up: Option<Rate>,
+    /// What may be sent to the client; `None` for as much as there is.
+    pub rate_down: Option<Rate>,
+    /// Index into [`Config::priority_maps`].
+    pub priority_map: Option<usize>,
+    /// What happens when a user who has a session logs in again from another line.
+    pub duplicate_user: DuplicateUser,
+    /// Whether the same user or line gets the same address again.
+    pub sticky_addresses: bool,
     /// Who decides about a login.
     pub aaa: AaaMethod,
+}
+
+/// A rate up to which packets are forwarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Bits per second of IP packets.
+    pub bits_per_second: u64,
+    /// Octets that may come at once after a rest.
+    pub burst_octets: u32,
+}
+
+/// What happens when a user who has a session logs in again from another line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DuplicateUser {
+    /// Both stay.
+    #[default]
+    Allow,
+    /// The older session ends.
+    Replace,
+    /// The newer one is refused.
+    Deny,
+}
+
+/// When a PADO is sent to the clients that a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PadoRule {
+    /// Which clients.
+    pub when: PadoMatch,
+    /// After which time; `None` for never.
+    pub delay: Option<Duration>,
+}
+
+/// Which clients a [`PadoRule`] is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PadoMatch {
+    /// All, once the box has at least so many sessions.
+    SessionsFrom(u32),
+    /// Those that ask for this service.
+    ServiceName(String),
+    /// Those whose circuit id begins with this text.
+    CircuitIdPrefix(String),
+}
+
+/// A MAC address, or its first bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MacPrefix {
+    /// The address; bits behind the prefix do not count.
+    pub mac: [u8; 6],
+    /// 0 to 48.
+    pub bits: u8,
 }
 
 /// The discovery stage (RFC 2516, RFC 4638).
@@ -249,6 +313,16 @@ pub struct Pppoe {
     pub max_payload: u16,
     /// Sessions that one MAC address may have on one line.
     pub sessions_per_mac: u16,
+    /// Name the services in every PADO.
+    pub advertise: bool,
+    /// How long a PADO is held back where no rule matches.
+    pub pado_delay: Duration,
+    /// Other delays, the first match wins; at most 64.
+    pub pado_rules: Vec<PadoRule>,
+    /// Where not empty, only these addresses are served; at most 1,024.
+    pub macs_allowed: Vec<MacPrefix>,
+    /// Addresses that are never served; at most 1,024.
+    pub macs_denied: Vec<MacPrefix>,
 }
 
 /// An authentication protocol, in the order in which it is offered.
@@ -283,8 +357,14 @@ pub struct Ppp {
     pub terminate_max: u8,
     /// RFC 1661's Max-Failure: Configure-Naks sent before refusing.
     pub failure_max: u8,
+    /// How long the two sides may take to agree on the link.
+    pub establish_timeout: Duration,
     /// How long a client may take to authenticate.
     pub auth_timeout: Duration,
+    /// How long a client may stay without a network protocol.
+    pub network_timeout: Duration,
+    /// Whether packets from the client count as a sign of life.
+    pub traffic_is_alive: bool,
 }
 
 /// IPv4 for a profile.
@@ -296,6 +376,8 @@ pub struct ProfileIpv4 {
     pub pool: usize,
     /// Name servers told to the client (RFC 1877): at most 2.
     pub dns: Vec<Ipv4Addr>,
+    /// NetBIOS name servers told to the client (RFC 1877): at most 2.
+    pub nbns: Vec<Ipv4Addr>,
 }
 
 /// IPv6 for a profile.
@@ -307,6 +389,54 @@ pub struct ProfileIpv6 {
     pub delegated_pool: Option<usize>,
     /// Name servers told to the client: at most 3.
     pub dns: Vec<Ipv6Addr>,
+    /// Domain names to search; each can be encoded, all within 512 octets.
+    pub domains: Vec<String>,
+    /// Router advertisements.
+    pub router: RouterAdvertisements,
+    /// The DHCPv6 server; `None`: DHCPv6 is not answered.
+    pub dhcp: Option<Dhcp>,
+}
+
+/// Router advertisements (RFC 4861 section 6.2.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouterAdvertisements {
+    /// The longest time between two that no client asked for, 4 to 1,800 s.
+    pub interval_max: Duration,
+    /// The shortest: 3 s to three quarters of the longest.
+    pub interval_min: Duration,
+    /// How long the box is the default router, in seconds: 0, or `interval_max` to 9,000.
+    pub lifetime_s: u16,
+    /// M: addresses come by DHCPv6.
+    pub managed: bool,
+    /// O: other settings come by DHCPv6.
+    pub other: bool,
+    /// Hop limit for clients, 0 for none said.
+    pub hop_limit: u8,
+    /// Whether the link's MTU is advertised.
+    pub mtu: bool,
+    /// A: clients may make addresses from the line's prefix.
+    pub autonomous: bool,
+    /// Valid lifetime of the line's prefix, in seconds.
+    pub prefix_valid_s: u32,
+    /// Preferred lifetime of the line's prefix, in seconds: at most the valid one.
+    pub prefix_preferred_s: u32,
+}
+
+/// The DHCPv6 server (RFC 8415).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dhcp {
+    /// Whether addresses (IA_NA) are leased from the line's prefix; false where there is none.
+    pub addresses: bool,
+    /// Whether Rapid Commit is granted.
+    pub rapid_commit: bool,
+    /// Preference.
+    pub preference: u8,
+    /// Preferred lifetime of leases, in seconds: at most the valid one.
+    pub preferred_s: u32,
+    /// Valid lifetime of leases, in seconds.
+    pub valid_s: u32,
+    /// Information Refresh Time, in seconds.
+    pub refresh_s: Option<u32>,
 }
 
 /// TCP MSS clamping.
@@ -448,6 +578,24 @@ pub struct Limits {
     pub sessions_max: u32,
     /// Sessions of one access port that have not authenticated yet.
     pub half_open_max_per_port: u32,
+    /// Sessions of one (port, outer VLAN), 0 for no limit.
+    pub sessions_max_per_vlan: u32,
+    /// Sessions of one (port, outer VLAN, inner VLAN), 0 for no limit.
+    pub sessions_max_per_line: u32,
+    /// What a PADR gets when a limit is met.
+    pub when_full: WhenFull,
+    /// PADTs a second that answer frames of unknown sessions.
+    pub unknown_padt_per_s: u32,
+    /// How many PADIs are answered.
+    pub padi: RequestRates,
+    /// How many PADRs are served.
+    pub padr: RequestRates,
+    /// When a failing client must wait; `None` for never.
+    pub lock_out: Option<LockOut>,
+    /// How long a PADO's cookie is good for.
+    pub cookie_lifetime: Duration,
+    /// The priority of control frames; `None` for that of the client's frame.
+    pub control_priority: Option<u8>,
     /// Records in each worker's punt ring of each class.
     pub punt_ring_frames: u32,
     /// Octets in each worker's punt ring of each class.
@@ -462,4 +610,61 @@ pub struct Limits {
     pub ipv6_routes_max: u32,
     /// Neighbours on core interfaces.
     pub neighbours_max: u32,
+}
+
+/// What a client's PADR gets when a limit is met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhenFull {
+    /// Nothing.
+    #[default]
+    Silent,
+    /// A PADS with AC-System-Error.
+    Error,
+}
+
+/// How often something may happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestRate {
+    /// Lasting rate per second, at least 1.
+    pub per_s: u32,
+    /// How many may come at once after a rest, at least 1.
+    pub burst: u32,
+}
+
+/// The rates up to which requests are served; `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestRates {
+    /// Of one MAC address on one line.
+    pub mac: Option<RequestRate>,
+    /// Of one line that two tags name.
+    pub line: Option<RequestRate>,
+    /// Of one outer VLAN of a port.
+    pub vlan: Option<RequestRate>,
+    /// Of one port.
+    pub port: Option<RequestRate>,
+}
+
+/// Who has to wait after failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LockOutBy {
+    /// The line: port, VLANs and MAC address.
+    #[default]
+    Line,
+    /// The circuit id where there is one; else the line.
+    CircuitId,
+}
+
+/// When a failing client must wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockOut {
+    /// Failures that lead to a lock-out, at least 1.
+    pub failures: u16,
+    /// Time within which one failure must follow another to count with it.
+    pub window: Duration,
+    /// How long the first lock-out is; each further one is twice as long.
+    pub wait: Duration,
+    /// How long a lock-out is at most: not less than `wait`.
+    pub wait_max: Duration,
+    /// Who has to wait.
+    pub by: LockOutBy,
 }

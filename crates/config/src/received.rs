@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::decode::{
-    AnyText, At, Decode, Here, Int, List, Named, Octets, Parsed, Text, TextForm, Time, entries, scalar, section,
-    unknown_keys, words,
+    AnyText, At, BitRate, Decode, Here, Int, List, Named, Octets, Parsed, Text, TextForm, Time, entries, scalar,
+    section, unknown_keys, words,
 };
 use crate::source::Sources;
 use crate::tree::{Kind, Tree};
 use crate::{
-    AaaMethod, AuthMethod, Hugepages, InterfaceAddress, IpPrefix, Ipv4Prefix, Ipv6Prefix, LogFormat, LogLevel,
-    MssClamp, PrefixError, Rss, Secret, StopSessions, Tpid, VlanSet,
+    AaaMethod, AuthMethod, DuplicateUser, Hugepages, InterfaceAddress, IpPrefix, Ipv4Prefix, Ipv6Prefix, LockOutBy,
+    LogFormat, LogLevel, MacPrefix, MssClamp, PrefixError, Rss, Secret, StopSessions, Tpid, VlanSet, WhenFull,
 };
 
 section! {
@@ -39,6 +39,9 @@ section! {
         with profiles: Named<ProfileSection> = "{}",
         /// Pools of IPv4 addresses and IPv6 prefixes, by name.
         with pools: Named<PoolSection> = "{}",
+        /// Maps from a packet's DSCP to the priority (PCP) of the tags that it gets towards the subscriber, by name; at
+        /// most 16. A DSCP that a map does not name has PCP 0.
+        with priority_maps: Named<List<PrioritySection>> = "{}",
         /// Who may log in.
         with aaa: AaaSection = "{}",
         /// How the box is watched.
@@ -172,8 +175,44 @@ section! {
         optional ipv6: Ipv6Section,
         /// TCP MSS clamping in both directions.
         with mss_clamp: MssClamp = "auto",
+        /// Drop what comes from an address that is not the subscriber's own. Leave it on.
+        with source_check: bool = "true",
+        /// The rates up to which packets are forwarded, counted in octets of IP packets.
+        with rate: RateSection = "{}",
+        /// The name of a priority map for frames to the subscriber. Default: PCP 0.
+        optional priority_map: Text<32>,
+        /// What happens when a user who has a session logs in again from another line; a redial from the same line
+        /// always replaces its old session.
+        with duplicate_user: DuplicateUser = "allow",
+        /// Give the same user, or else the same line, the same address and prefixes again where they are free.
+        with sticky_addresses: bool = "true",
         /// Who decides about a login.
         with aaa: AaaMethod = "local",
+    }
+}
+
+section! {
+    /// The rates up to which packets are forwarded; what is over is dropped.
+    struct RateSection {
+        /// From the subscriber. Default: no limit.
+        optional up: BitRate<64_000, 400_000_000_000>,
+        /// To the subscriber. Default: no limit.
+        optional down: BitRate<64_000, 400_000_000_000>,
+        /// Octets that may come at once after a rest, from the subscriber. Default: what arrives in 50 ms at the rate. At
+        /// least 2 ms at the rate are always let through.
+        optional burst_up: Octets<3036, 1_073_741_824>,
+        /// The same, to the subscriber.
+        optional burst_down: Octets<3036, 1_073_741_824>,
+    }
+}
+
+section! {
+    /// The priority of some packets.
+    struct PrioritySection {
+        /// The DSCP, or a range of them: `46`, `40-47`; 0 to 63.
+        required dscp: DscpRange,
+        /// The priority code point (IEEE 802.1Q).
+        required pcp: Int<0, 7>,
     }
 }
 
@@ -191,6 +230,42 @@ section! {
         with max_payload: Int<1492, 9000> = "1500",
         /// Sessions that one MAC address may have on one line.
         with sessions_per_mac: Int<1, 64> = "1",
+        /// Name the services in every PADO (RFC 2516 section 5.2), as far as they fit; section 9 warns against telling
+        /// them to everybody.
+        with advertise: bool = "false",
+        /// How long a PADO is held back: among several concentrators on a VLAN the quickest serves. 0 sends it at once.
+        with pado_delay: Time<0, 10_000> = "0",
+        /// Other delays for some clients; the first rule that matches decides. At most 64.
+        with pado_rules: List<PadoRuleSection> = "[]",
+        /// Which MAC addresses are served.
+        with macs: MacsSection = "{}",
+    }
+}
+
+section! {
+    /// A delay of the PADO for some clients: exactly one of `sessions_from`, `service_name` and `circuit_id`, and exactly one
+    /// of `delay` and `never`.
+    struct PadoRuleSection {
+        /// Once the box has at least so many sessions.
+        optional sessions_from: Int<1, 1_048_576>,
+        /// For clients that ask for this service.
+        optional service_name: Text<64>,
+        /// For clients whose circuit id (TR-101) begins with this text.
+        optional circuit_id: Text<63>,
+        /// How long the PADO is held back; 0 sends it at once.
+        optional delay: Time<0, 10_000>,
+        /// `true`: no PADO at all, another concentrator is to serve them.
+        with never: bool = "false",
+    }
+}
+
+section! {
+    /// Which MAC addresses are served: all but those of `deny`, or, where `allow` has any, those of `allow` alone.
+    struct MacsSection {
+        /// Addresses (02:00:00:00:00:01) or beginnings of them (02:00:00/24). At most 1,024.
+        with allow: List<Parsed<MacPrefixText>> = "[]",
+        /// The same, never served. At most 1,024.
+        with deny: List<Parsed<MacPrefixText>> = "[]",
     }
 }
 
@@ -216,8 +291,14 @@ section! {
         with terminate_max: Int<1, 10> = "2",
         /// RFC 1661's Max-Failure: Configure-Naks before refusing.
         with failure_max: Int<1, 20> = "5",
+        /// How long the two sides may take to agree on the link, from the PADS on.
+        with establish_timeout: Time<1000, 600_000> = "60s",
         /// How long a client may take to authenticate.
         with auth_timeout: Time<1000, 300_000> = "30s",
+        /// How long a client that has authenticated may stay without IPv4 and IPv6.
+        with network_timeout: Time<1000, 600_000> = "60s",
+        /// Count packets from the client as a sign of life, so that a busy line gets no echo requests.
+        with traffic_is_alive: bool = "true",
     }
 }
 
@@ -230,6 +311,8 @@ section! {
         required pool: Text<32>,
         /// Name servers told to the client (RFC 1877): at most 2.
         with dns: List<Parsed<Ipv4Addr>> = "[]",
+        /// NetBIOS name servers told to the client (RFC 1877): at most 2.
+        with nbns: List<Parsed<Ipv4Addr>> = "[]",
     }
 }
 
@@ -240,8 +323,62 @@ section! {
         optional prefix_pool: Text<32>,
         /// The name of an IPv6 pool: the prefix delegated over DHCPv6.
         optional delegated_pool: Text<32>,
-        /// Name servers told to the client: at most 3.
+        /// Name servers told to the client by router advertisement (RFC 8106) and DHCPv6: at most 3.
         with dns: List<Parsed<Ipv6Addr>> = "[]",
+        /// Domain names to search, told in the same ways; 512 octets in all.
+        with domains: List<Text<253>> = "[]",
+        /// Router advertisements (RFC 4861).
+        with ra: RouterSection = "{}",
+        /// The DHCPv6 server (RFC 8415).
+        with dhcp: DhcpSection = "{}",
+    }
+}
+
+section! {
+    /// Router advertisements (RFC 4861 section 6.2.1, RFC 8106).
+    struct RouterSection {
+        /// The longest time between two advertisements that no client asked for.
+        with interval: Time<4_000, 1_800_000> = "10m",
+        /// The shortest; at most three quarters of `interval`. Default: a third of `interval`.
+        optional interval_min: Time<3_000, 1_350_000>,
+        /// How long the box is the default router after an advertisement: 0 for never, else not less than `interval`.
+        with lifetime: Time<0, 9_000_000> = "30m",
+        /// The M flag: addresses come by DHCPv6.
+        with managed: bool = "false",
+        /// The O flag: other settings come by DHCPv6. Default: where the profile has a `delegated_pool`, since many a
+        /// client asks for a prefix only once it sees M or O.
+        optional other: bool,
+        /// The hop limit for clients; 0 leaves it to them.
+        with hop_limit: Int<0, 255> = "64",
+        /// Advertise the link's MTU.
+        with mtu: bool = "true",
+        /// Clients may make addresses of their own from the line's prefix (the A flag, SLAAC).
+        with autonomous: bool = "true",
+        /// The valid lifetime of the line's prefix, in whole seconds.
+        with prefix_valid: Time<60_000, 31_536_000_000> = "720h",
+        /// Its preferred lifetime, at most the valid one.
+        with prefix_preferred: Time<60_000, 31_536_000_000> = "168h",
+    }
+}
+
+section! {
+    /// The DHCPv6 server (RFC 8415). Leases end with their session.
+    struct DhcpSection {
+        /// Answer DHCPv6 at all.
+        with enabled: bool = "true",
+        /// Lease addresses (IA_NA) from the line's prefix.
+        with addresses: bool = "true",
+        /// Answer a Solicit with Rapid Commit by a Reply.
+        with rapid_commit: bool = "true",
+        /// The Preference in an Advertise; 255 makes clients take this server at once.
+        with preference: Int<0, 255> = "0",
+        /// The preferred lifetime of leases, at most the valid one. Clients renew after half of it.
+        with preferred: Time<60_000, 31_536_000_000> = "1h",
+        /// The valid lifetime of leases: one that is not renewed ends with it.
+        with valid: Time<60_000, 31_536_000_000> = "2h",
+        /// How long clients may keep what they asked for without an address or prefix (Information Refresh Time).
+        /// Default: not said, and clients take a day.
+        optional refresh: Time<600_000, 31_536_000_000>,
     }
 }
 
@@ -320,8 +457,28 @@ section! {
     struct LimitsSection {
         /// Sessions in the whole box.
         with sessions_max: Int<1, 1_048_576> = "65536",
-        /// Sessions of one access port that have not authenticated yet.
+        /// Sessions of one access port that have not authenticated yet. At the limit the oldest whose client has not
+        /// answered gives way to a new one.
         with half_open_max_per_port: Int<1, 1_048_576> = "16384",
+        /// Sessions of one outer VLAN of a port; 0 for no limit.
+        with sessions_max_per_vlan: Int<0, 1_048_576> = "0",
+        /// Sessions of one line that two tags name (port, outer and inner VLAN); 0 for no limit.
+        with sessions_max_per_line: Int<0, 1_048_576> = "256",
+        /// What a client's PADR gets when a limit is met.
+        with when_full: WhenFull = "silent",
+        /// PADTs a second that answer frames of unknown sessions; 0 for none.
+        with unknown_padt_per_s: Int<0, 1_000_000> = "1000",
+        /// How many PADIs are answered.
+        with padi: RequestRatesSection = "{}",
+        /// How many PADRs are served.
+        with padr: RequestRatesSection = "{}",
+        /// Lets a client wait that fails again and again to come up. Left out, none has to wait.
+        optional lock_out: LockOutSection,
+        /// How long a PADO's cookie is good for.
+        with cookie_lifetime: Time<1000, 3_600_000> = "60s",
+        /// Priority (PCP) of the tags of PPPoE discovery and PPP control frames to clients, 0 to 7. Default: the one of the
+        /// client's frame.
+        optional control_priority: Int<0, 7>,
         /// Records in each worker's punt ring of each class.
         with punt_ring_frames: Int<64, 1_048_576> = "4096",
         /// Octets in each worker's punt ring of each class.
@@ -338,6 +495,61 @@ section! {
         with neighbours_max: Int<16, 65_536> = "1024",
     }
 }
+
+section! {
+    /// How many requests are served a second, and how many at once after a rest (`burst`). 0 a second is no limit. What is
+    /// over a limit is dropped, counted, and uses up no other limit.
+    struct RequestRatesSection {
+        /// Of one MAC address on one line.
+        with mac_per_s: Int<0, 1_000_000> = "10",
+        /// See `mac_per_s`.
+        with mac_burst: Int<1, 10_000_000> = "30",
+        /// Of one line that two tags name (port, outer and inner VLAN), whatever the MAC addresses.
+        with line_per_s: Int<0, 1_000_000> = "200",
+        /// See `line_per_s`.
+        with line_burst: Int<1, 10_000_000> = "1000",
+        /// Of one outer VLAN of a port; untagged counts as one.
+        with vlan_per_s: Int<0, 1_000_000> = "50000",
+        /// See `vlan_per_s`.
+        with vlan_burst: Int<1, 10_000_000> = "131072",
+        /// Of one port.
+        with port_per_s: Int<0, 1_000_000> = "100000",
+        /// See `port_per_s`.
+        with port_burst: Int<1, 10_000_000> = "262144",
+    }
+}
+
+section! {
+    /// Lets a client wait that fails again and again to come up: wrong passwords, no answers, no agreement.
+    struct LockOutSection {
+        /// Failures that lead to a lock-out.
+        with failures: Int<1, 1000> = "5",
+        /// Time within which one failure must follow another to count with it.
+        with window: Time<1000, 86_400_000> = "60s",
+        /// How long the first lock-out is; each further one is twice as long as the one before.
+        with wait: Time<1000, 86_400_000> = "10s",
+        /// How long a lock-out is at most.
+        with wait_max: Time<1000, 86_400_000> = "5m",
+        /// Who has to wait.
+        with by: LockOutBy = "line",
+    }
+}
+
+words!(DuplicateUser {
+    "allow" => Allow: "both sessions stay",
+    "replace" => Replace: "the older session ends",
+    "deny" => Deny: "the newer one is refused",
+});
+
+words!(WhenFull {
+    "silent" => Silent: "nothing: the client asks again, and perhaps another concentrator",
+    "error" => Error: "a PADS with AC-System-Error; some clients never ask again after it",
+});
+
+words!(LockOutBy {
+    "line" => Line: "the line: port, VLANs and MAC address",
+    "circuit-id" => CircuitId: "the circuit id where there is one, whatever the MAC address; else the line",
+});
 
 words!(Hugepages {
     "auto" => Auto: "used if there are enough, else ordinary memory",
@@ -458,6 +670,65 @@ impl std::str::FromStr for MacText {
             *octet = u8::from_str_radix(part.ok_or(())?, 16).map_err(|_| ())?;
         }
         if parts.next().is_some() { Err(()) } else { Ok(Self(octets)) }
+    }
+}
+
+/// A MAC address or its beginning, as written: `02:00:00:00:00:01`, `02:00:00/24`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MacPrefixText(pub(crate) MacPrefix);
+
+impl std::str::FromStr for MacPrefixText {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| ())?)),
+            None => (text, None),
+        };
+        let given = address.split(':').count();
+        if given > 6 || bits.is_none() && given != 6 {
+            return Err(());
+        }
+        let whole = format!("{address}{}", ":00".repeat(6 - given));
+        let MacText(mac) = whole.parse()?;
+        let bits = bits.unwrap_or(48);
+        if usize::from(bits) > given * 8 {
+            return Err(());
+        }
+        Ok(Self(MacPrefix { mac, bits }))
+    }
+}
+
+impl TextForm for MacPrefixText {
+    const EXPECTED: &'static str = "a MAC address such as 02:00:00:00:00:01, or a beginning of one such as 02:00:00/24";
+}
+
+/// A DSCP or a range of them, both ends included.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DscpRange {
+    pub(crate) first: u8,
+    pub(crate) last: u8,
+}
+
+impl Decode for DscpRange {
+    fn decode(tree: &Tree, here: &Here, out: &mut Sources) -> Option<Self> {
+        let expected = "a DSCP from 0 to 63 or a range of them (40-47)";
+        let text = scalar(tree, here, expected, out)?;
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.trim().parse::<u8>(), last.trim().parse::<u8>()) {
+            (Ok(first), Ok(last)) if first <= last && last < 64 => Some(Self { first, last }),
+            _ => {
+                out.error(tree.at, &here.path, format!("expected {expected}, found `{text}`"), None);
+                None
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": 63 },
+            { "type": "string", "pattern": "^[0-9]+ *- *[0-9]+$" },
+        ] })
     }
 }
 

@@ -77,6 +77,26 @@ const ERRORS: &[Case] = &[
     ("service_names: [\"\"]", "service_names: []", 19, "profiles.residential.pppoe.service_names", "no service is offered", "the empty name"),
     ("service_names: [\"\"]", "service_names: [a, a]", 19, "profiles.residential.pppoe.service_names[1]", "the service `a` is already", ""),
     ("mru: 1492", "mru: 1501", 20, "profiles.residential.ppp.mru", "an MRU of 1501 can never be agreed: `pppoe.max_payload` is 1500", ""),
+    // Rates, priorities, discovery.
+    ("ppp: {auth", "rate: {up: 10}\n    ppp: {auth", 20, "profiles.residential.rate.up", "expected a rate from 64kbit/s to 400Gbit/s, found `10`", "write a whole number and a unit"),
+    ("ppp: {auth", "rate: {up: 10kbit/s}\n    ppp: {auth", 20, "profiles.residential.rate.up", "expected a rate from 64kbit/s to 400Gbit/s, found `10kbit/s`", ""),
+    ("ppp: {auth", "rate: {burst_down: 64KiB}\n    ppp: {auth", 20, "profiles.residential.rate.burst_down", "a burst without a rate: add `down`", ""),
+    ("ppp: {auth", "priority_map: voice\n    ppp: {auth", 20, "profiles.residential.priority_map", "no priority map has the name `voice`", "there is no priority map at all"),
+    ("pools:\n", "priority_maps: {voice: [{dscp: 64, pcp: 5}]}\npools:\n", 23, "priority_maps.voice[0].dscp", "expected a DSCP from 0 to 63", ""),
+    ("pools:\n", "priority_maps: {voice: [{dscp: 46, pcp: 8}]}\npools:\n", 23, "priority_maps.voice[0].pcp", "expected a whole number from 0 to 7, found `8`", ""),
+    ("pools:\n", "priority_maps: {voice: [{dscp: 40-47, pcp: 5}, {dscp: 46, pcp: 6}]}\npools:\n", 23, "priority_maps.voice[1]", "a DSCP of this entry is in the map already", ""),
+    ("max_payload: 1500}", "pado_rules: [{sessions_from: 5, service_name: x, delay: 1s}]}", 19, "profiles.residential.pppoe.pado_rules[0]", "a rule has exactly one of `sessions_from`", ""),
+    ("max_payload: 1500}", "pado_rules: [{sessions_from: 5}]}", 19, "profiles.residential.pppoe.pado_rules[0]", "a rule has exactly one of `delay`", ""),
+    ("max_payload: 1500}", "macs: {deny: ['02:00/24']}}", 19, "profiles.residential.pppoe.macs.deny[0]", "expected a MAC address", ""),
+    ("max_payload: 1500}", "macs: {deny: ['02:00:00']}}", 19, "profiles.residential.pppoe.macs.deny[0]", "expected a MAC address", ""),
+    ("stop: {", "limits: {lock_out: {wait: 10m}}\nstop: {", 32, "limits.lock_out.wait", "the first lock-out is longer than the longest", ""),
+    // IPv6.
+    ("delegated_pool: pd6", "ra: {interval: 40m}", 22, "profiles.residential.ipv6.ra.interval", "expected a time from 4s to 30m, found `40m`", ""),
+    ("delegated_pool: pd6", "ra: {interval_min: 9m}", 22, "profiles.residential.ipv6.ra.interval_min", "the shortest interval is at most three quarters", ""),
+    ("delegated_pool: pd6", "ra: {lifetime: 5m}", 22, "profiles.residential.ipv6.ra.lifetime", "the lifetime is 0, or not less than `interval`", ""),
+    ("delegated_pool: pd6", "ra: {prefix_preferred: 800h}", 22, "profiles.residential.ipv6.ra.prefix_preferred", "the preferred lifetime is longer than the valid one, `prefix_valid`", ""),
+    ("delegated_pool: pd6", "dhcp: {preferred: 3h}", 22, "profiles.residential.ipv6.dhcp.preferred", "the preferred lifetime is longer than the valid one, `valid`", ""),
+    ("delegated_pool: pd6", "domains: [example..net]", 22, "profiles.residential.ipv6.domains[0]", "`example..net` is no domain name", ""),
     // Cores.
     ("workers: [1, 2]", "workers: [1, 9]", 2, "cores.workers[1]", "CPU 9 does not exist: this machine has 0-3", ""),
     ("control: 0", "control: 4", 2, "cores.control", "CPU 4 does not exist", ""),
@@ -371,4 +391,50 @@ fn an_alias_bomb_ends_at_its_limit() {
     let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
     let errors = check(&deep).unwrap_err();
     assert!(errors.to_string().contains("nested more than 32 deep"), "{errors}");
+}
+
+#[test]
+fn rates_priorities_and_limits_mean_what_they_say() {
+    use bng_config::{DuplicateUser, MacPrefix, PadoMatch, Rate, RequestRate, WhenFull};
+    use std::time::Duration;
+    let profile = "rate: {up: 10Mbit/s, down: 1 Gbit/s, burst_up: 64KiB}
+    priority_map: voice
+    duplicate_user: replace
+    ppp: {auth";
+    let pppoe = "macs: {deny: ['02:AB/12', 02:00:00:00:00:01]}, pado_delay: 100ms, pado_rules: [{circuit_id: dslam7, never: true}, {sessions_from: 9, delay: 1s}]}";
+    let more = "priority_maps:
+  other: []
+  voice: [{dscp: 40-46, pcp: 5}, {dscp: 48, pcp: 6}]
+limits: {when_full: error, sessions_max_per_vlan: 7, padi: {mac_per_s: 0, line_per_s: 3}, lock_out: {}, control_priority: 6}
+pools:
+";
+    let text = GOOD.replace("ppp: {auth", profile).replace("max_payload: 1500}", pppoe).replace("pools:\n", more);
+    let config = check(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    let profile = &config.profiles[0];
+    assert_eq!(profile.rate_up, Some(Rate { bits_per_second: 10_000_000, burst_octets: 65_536 }));
+    // 50 ms at 1 Gbit/s.
+    assert_eq!(profile.rate_down, Some(Rate { bits_per_second: 1_000_000_000, burst_octets: 6_250_000 }));
+    assert_eq!((profile.priority_map, profile.duplicate_user), (Some(1), DuplicateUser::Replace));
+    let map = config.priority_maps[1];
+    assert_eq!((map[39], map[40], map[46], map[47], map[48]), (0, 5, 5, 0, 6));
+    let mac = |mac, bits| MacPrefix { mac, bits };
+    assert_eq!(profile.pppoe.macs_denied, [mac([2, 0xab, 0, 0, 0, 0], 12), mac([2, 0, 0, 0, 0, 1], 48)]);
+    let rules: Vec<_> = profile.pppoe.pado_rules.iter().map(|rule| (&rule.when, rule.delay)).collect();
+    assert_eq!(
+        rules,
+        [
+            (&PadoMatch::CircuitIdPrefix("dslam7".into()), None),
+            (&PadoMatch::SessionsFrom(9), Some(Duration::from_secs(1)))
+        ]
+    );
+    let limits = &config.limits;
+    assert_eq!((limits.when_full, limits.sessions_max_per_vlan), (WhenFull::Error, 7));
+    assert_eq!((limits.padi.mac, limits.padi.line), (None, Some(RequestRate { per_s: 3, burst: 1000 })));
+    assert_eq!((limits.lock_out.unwrap().failures, limits.control_priority), (5, Some(6)));
+    // Left out, nobody has to wait, and a profile that delegates prefixes sets O.
+    let config = check(GOOD).unwrap();
+    let ipv6 = config.profiles[0].ipv6.as_ref().unwrap();
+    assert_eq!(config.limits.lock_out, None);
+    assert!(ipv6.router.other && !ipv6.router.managed && ipv6.dhcp.is_some());
+    assert_eq!((ipv6.router.lifetime_s, ipv6.router.interval_min), (1800, Duration::from_secs(200)));
 }

@@ -203,6 +203,9 @@ pub struct Rate {
 pub struct RateLimits {
     /// For one MAC address on one line.
     pub mac: Option<Rate>,
+    /// For one line that two tags name (port, outer and inner VLAN), whatever the MAC addresses: a customer who forges
+    /// them uses up nobody else's share.
+    pub line: Option<Rate>,
     /// For one outer VLAN of a port; untagged counts as one.
     pub vlan: Option<Rate>,
     /// For one port.
@@ -211,7 +214,7 @@ pub struct RateLimits {
 
 impl RateLimits {
     /// No limits.
-    pub const NONE: Self = Self { mac: None, vlan: None, port: None };
+    pub const NONE: Self = Self { mac: None, line: None, vlan: None, port: None };
 }
 
 impl Default for RateLimits {
@@ -219,8 +222,9 @@ impl Default for RateLimits {
     fn default() -> Self {
         Self {
             mac: Some(Rate { per_s: 10, burst: 30 }),
-            vlan: Some(Rate { per_s: 20_000, burst: 65_536 }),
-            port: Some(Rate { per_s: 40_000, burst: 131_072 }),
+            line: Some(Rate { per_s: 200, burst: 1000 }),
+            vlan: Some(Rate { per_s: 50_000, burst: 131_072 }),
+            port: Some(Rate { per_s: 100_000, burst: 262_144 }),
         }
     }
 }
@@ -305,7 +309,7 @@ pub struct DiscoveryLimits {
 impl DiscoveryLimits {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         for limits in [&self.padi_rates, &self.padr_rates] {
-            for rate in [limits.mac, limits.vlan, limits.port].into_iter().flatten() {
+            for rate in [limits.mac, limits.line, limits.vlan, limits.port].into_iter().flatten() {
                 if rate.per_s == 0 || rate.burst == 0 {
                     return Err(ConfigError::Rate);
                 }

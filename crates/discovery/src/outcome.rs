@@ -183,6 +183,7 @@ discovery_drops! {
     ReplyTooLong, "reply_too_long", "The reply would not fit an Ethernet payload of 1500 octets.";
     PortRate, "port_rate", "The port's rate of discovery requests is reached.";
     VlanRate, "vlan_rate", "The outer VLAN's rate of discovery requests is reached.";
+    LineRate, "line_rate", "The rate of discovery requests of the line's outer and inner VLAN is reached.";
     MacRate, "mac_rate", "The MAC address's rate of discovery requests is reached.";
     LockedOut, "locked_out", "The line has failed too often and must wait.";
     MacDenied, "mac_denied", "The MAC address is on the deny list, or not on the allow list.";

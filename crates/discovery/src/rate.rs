@@ -1,4 +1,4 @@
-//! How many requests are answered in a time: per MAC address, per outer VLAN, per port. All memory is taken at the start.
+//! How many requests are answered in a time: per MAC address, per double-tagged line, per outer VLAN, per port. All memory is taken at the start.
 
 use std::time::Instant;
 
@@ -10,6 +10,8 @@ use crate::outcome::DiscoveryDrop;
 /// Buckets for MAC addresses. A MAC address has one by keyed hash; those that fall together share it, which costs them
 /// something only while one of them floods.
 pub const MAC_BUCKETS: usize = 16_384;
+/// Buckets for double-tagged lines, shared in the same way.
+const LINE_BUCKETS: usize = 16_384;
 /// One bucket for each VID.
 const VIDS: usize = 4096;
 
@@ -39,6 +41,7 @@ pub(crate) struct Limiter {
     ports: Box<[u64]>,
     /// By port and outer VID; empty for ports that are no access ports.
     vlans: Vec<Box<[u64]>>,
+    lines: Box<[u64]>,
     macs: Box<[u64]>,
 }
 
@@ -51,6 +54,7 @@ impl Limiter {
             secret,
             ports: vec![0; port_count].into(),
             vlans: vec![Box::default(); port_count],
+            lines: vec![0; LINE_BUCKETS].into(),
             macs: vec![0; MAC_BUCKETS].into(),
         }
     }
@@ -67,15 +71,22 @@ impl Limiter {
     pub(crate) fn admit(&mut self, now: Instant, line: &LineKey, limits: &RateLimits) -> Result<(), DiscoveryDrop> {
         let elapsed = now.saturating_duration_since(self.start);
         let now_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-        let mac_index = self.mac_index(line);
+        let mac_index = self.index(line, line.peer_mac.to_u64()) & (MAC_BUCKETS - 1);
+        // With fewer than two tags a line is the whole VLAN or port, which have limits of their own.
+        let line_index = (line.inner_vlan != 0).then(|| self.index(line, 0) & (LINE_BUCKETS - 1));
         let port_index = usize::from(line.port.0);
         let mut mac = self.macs.get_mut(mac_index);
+        let mut own = line_index.and_then(|index| self.lines.get_mut(index));
         let mut vlan = self.vlans.get_mut(port_index).and_then(|vlans| vlans.get_mut(usize::from(line.outer_vlan)));
         let mut port = self.ports.get_mut(port_index);
         let mac_after = after(&mac, now_ns, limits.mac).ok_or(DiscoveryDrop::MacRate)?;
+        let line_limit = limits.line.filter(|_| own.is_some());
+        let own_after = after(&own, now_ns, line_limit).ok_or(DiscoveryDrop::LineRate)?;
         let vlan_after = after(&vlan, now_ns, limits.vlan).ok_or(DiscoveryDrop::VlanRate)?;
         let port_after = after(&port, now_ns, limits.port).ok_or(DiscoveryDrop::PortRate)?;
-        for (bucket, after) in [(&mut mac, mac_after), (&mut vlan, vlan_after), (&mut port, port_after)] {
+        for (bucket, after) in
+            [(&mut mac, mac_after), (&mut own, own_after), (&mut vlan, vlan_after), (&mut port, port_after)]
+        {
             if let Some(bucket) = bucket {
                 **bucket = after.0;
             }
@@ -84,18 +95,17 @@ impl Limiter {
     }
 
     /// A folded multiplication of the keyed line: the same MAC address on two VLANs has two buckets.
-    fn mac_index(&self, line: &LineKey) -> usize {
+    fn index(&self, line: &LineKey, mac: u64) -> usize {
         let place = u64::from_be_bytes({
             let [outer_high, outer_low] = line.outer_vlan.to_be_bytes();
             let [inner_high, inner_low] = line.inner_vlan.to_be_bytes();
             [0, 0, 0, line.port.0, outer_high, outer_low, inner_high, inner_low]
         });
         let [mac_secret, place_secret] = self.secret;
-        let product =
-            u128::from(line.peer_mac.to_u64() ^ mac_secret).wrapping_mul(u128::from(place ^ place_secret | 1));
+        let product = u128::from(mac ^ mac_secret).wrapping_mul(u128::from(place ^ place_secret | 1));
         let folded = (product as u64) ^ (product >> 64) as u64;
-        // A power of two, so the low bits do.
-        (folded as usize) & (MAC_BUCKETS - 1)
+        // The numbers of buckets are powers of two, so the low bits do.
+        folded as usize
     }
 }
 
@@ -126,7 +136,7 @@ mod tests {
     }
 
     fn limits(mac: Option<Rate>, vlan: Option<Rate>, port: Option<Rate>) -> RateLimits {
-        RateLimits { mac, vlan, port }
+        RateLimits { mac, line: None, vlan, port }
     }
 
     fn admitted(limiter: &mut Limiter, now: Instant, line: &LineKey, limits: &RateLimits, offered: usize) -> usize {
@@ -169,6 +179,21 @@ mod tests {
     }
 
     #[test]
+    fn a_customer_who_forges_addresses_uses_up_the_customer_s_own_line_alone() {
+        let (mut limiter, now) = limiter();
+        let limits = RateLimits { line: Some(Rate { per_s: 50, burst: 200 }), ..RateLimits::default() };
+        let from = |mac: u64, inner_vlan| LineKey { inner_vlan, ..line(mac, 5) };
+        let flood = (0..100_000).filter(|mac| limiter.admit(now, &from(*mac, 7), &limits).is_ok()).count();
+        assert_eq!(flood, 200);
+        assert_eq!(limiter.admit(now, &from(200_000, 7), &limits), Err(DiscoveryDrop::LineRate));
+        // The neighbours on the same outer VLAN.
+        let others = (8..2008).filter(|inner| limiter.admit(now, &from(1, *inner), &limits).is_ok()).count();
+        assert!(others >= 1990, "{others}");
+        // Without an inner tag the line is the VLAN.
+        assert_eq!(admitted(&mut limiter, now, &line(3, 5), &limits, 20), 20);
+    }
+
+    #[test]
     fn no_limit_is_no_limit() {
         let (mut limiter, now) = limiter();
         assert_eq!(admitted(&mut limiter, now, &line(1, 5), &limits(None, None, None), 10_000), 10_000);
@@ -179,7 +204,8 @@ mod tests {
         let (limiter, _) = limiter();
         let mut used = vec![0u32; MAC_BUCKETS];
         for mac in 0..4 * MAC_BUCKETS as u64 {
-            used[limiter.mac_index(&line(0x0200_0000_0000 + mac, 7))] += 1;
+            let mac = 0x0200_0000_0000 + mac;
+            used[limiter.index(&line(mac, 7), mac) & (MAC_BUCKETS - 1)] += 1;
         }
         let most = *used.iter().max().unwrap();
         assert!(most <= 24, "{most} of a mean of 4 in one bucket");

@@ -24,6 +24,9 @@ pub enum Action {
         peer_mru: u16,
         /// The MRU that was asked for or its default: the upstream limit in octets.
         local_mru: u16,
+        /// This side's magic number, 0 where the client refused the option: what Echo-Replies carry (RFC 1661 section
+        /// 5.8), for whoever answers echoes in this link's place.
+        local_magic: u32,
     },
     /// LCP has left Opened: no network data may be forwarded until it is up and authenticated again.
     LinkDown,

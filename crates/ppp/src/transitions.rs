@@ -160,7 +160,11 @@ impl Ppp {
     fn layer_up(&mut self, layer: Layer, now: Instant, out: &mut Vec<Action>) {
         match layer {
             Layer::Lcp => {
-                out.push(Action::LinkUp { peer_mru: self.lcp.peer_mru(), local_mru: self.lcp.local_mru() });
+                out.push(Action::LinkUp {
+                    peer_mru: self.lcp.peer_mru(),
+                    local_mru: self.lcp.local_mru(),
+                    local_magic: self.lcp.magic(),
+                });
                 self.enter_authenticate(now, out);
             }
             Layer::Ipcp => out.push(Action::Ipv4Opened),

@@ -1,5 +1,6 @@
 //! A look over all tables at once: does each say the same as the others?
 
+use crate::dial::line_of;
 use crate::session::{Entry, HeldAddress};
 use crate::subscribers::{PoolOf, Subscribers};
 use bng_wire::{PortIndex, VrfId};
@@ -30,6 +31,7 @@ impl Subscribers {
         let mut leaving_addresses = 0u32;
         let mut half_open = self.half_open.map(|_| 0u32);
         let mut per_vlan: HashMap<(PortIndex, u16), u32> = HashMap::new();
+        let mut per_line: HashMap<(PortIndex, u16, u16), u32> = HashMap::new();
         let mut ids = HashSet::new();
         let mut owners: HashMap<(VrfId, Ipv4Addr), HeldAddress> = HashMap::new();
         for entry in self.entries.iter() {
@@ -60,6 +62,10 @@ impl Subscribers {
                     }
                     let count = per_vlan.entry((line.port, outer_vid)).or_default();
                     *count = count.saturating_add(1);
+                    if self.counts_line(&line) {
+                        let count = per_line.entry(line_of(&line)).or_default();
+                        *count = count.saturating_add(1);
+                    }
                     if session.ppp.is_ended() {
                         return Err(Contradiction(format!("{key:?} has ended and is still there")));
                     }
@@ -85,6 +91,7 @@ impl Subscribers {
         same("addresses on their way back", leaving_addresses, self.leaving_addresses)?;
         same("half-open sessions", half_open, self.half_open)?;
         same("sessions by VLAN", &per_vlan, &self.per_vlan)?;
+        same("sessions by line", &per_line, &self.per_line)?;
         for ((port, outer_vid), count) in &per_vlan {
             let ids_live = self.ids.live(*port, *outer_vid);
             if ids_live < *count {

@@ -6,6 +6,7 @@
 use bng_discovery::{AccessPort, AccessRule, ControlPriority, DiscoveryLimits, ServiceProfile};
 use bng_pool::{Ipv4PoolConfig, PoolConfigError, PrefixPoolConfig};
 use bng_ppp::PppConfig;
+use bng_session::Rate;
 use bng_wire::VrfId;
 use core::net::Ipv4Addr;
 use std::time::Duration;
@@ -76,6 +77,12 @@ pub struct Profile {
     pub mss_clamp: bool,
     /// Whether the source address of what a client sends must be its own. Leave it on.
     pub source_check: bool,
+    /// What a client may send; `None` for as much as it can.
+    pub rate_up: Option<Rate>,
+    /// What may be sent to a client; `None` for as much as there is.
+    pub rate_down: Option<Rate>,
+    /// The DSCP to PCP map of frames to the client: its index in the forwarding plane plus one; 0 for none.
+    pub priority_map: u8,
     /// Who decides about credentials.
     pub aaa: AaaMethod,
     /// What happens when a user who has a session logs in again from another line.
@@ -96,6 +103,9 @@ impl Profile {
             ipv4: None,
             mss_clamp: true,
             source_check: true,
+            rate_up: None,
+            rate_down: None,
+            priority_map: 0,
             aaa: AaaMethod::Local,
             duplicate_user: DuplicateUser::Allow,
             sticky_addresses: true,
@@ -225,7 +235,10 @@ pub struct Limits {
     pub sessions_max: u32,
     /// Sessions of one (port, outer VLAN), 0 for no limit of its own.
     pub sessions_per_vlan_max: u32,
-    /// Sessions of one port that have not authenticated yet, 0 for no limit.
+    /// Sessions of one line that two tags name (port, outer and inner VLAN), whatever the MAC addresses; 0 for no limit.
+    pub sessions_per_line_max: u32,
+    /// Sessions of one port that have not authenticated yet, 0 for no limit. At the limit the oldest that has not got as
+    /// far as an open link gives way to a new one.
     pub half_open_per_port_max: u32,
     /// What a PADR gets when a limit is met.
     pub when_full: WhenFull,
@@ -244,6 +257,7 @@ impl Default for Limits {
         Self {
             sessions_max: 65_536,
             sessions_per_vlan_max: 0,
+            sessions_per_line_max: 256,
             half_open_per_port_max: 16_384,
             when_full: WhenFull::Silent,
             unknown_padt_per_s: 1000,

@@ -12,6 +12,7 @@ use bng_ppp::{EndCause, Ppp};
 use bng_session::SessionKey;
 use bng_wire::pppoe::{Code, Packet, TagType};
 use bng_wire::{Line, MacAddr, PortIndex};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -111,6 +112,7 @@ impl Subscribers {
         if let Some(counter) = counter {
             *counter = counter.saturating_add(1);
         }
+        self.tidy_half_open(frame.line.port);
         if code == Some(Code::PADI) {
             self.may_offer(now, frame)?;
         }
@@ -213,10 +215,73 @@ impl Subscribers {
             return Err(Drop::SessionsPerVlan);
         }
         let half_open = self.half_open.get(usize::from(line.port.0)).copied().unwrap_or(0);
-        if limits.half_open_per_port_max != 0 && half_open.saturating_sub(replaced) >= limits.half_open_per_port_max {
+        if self.counts_line(line) {
+            let count = self.per_line.get(&line_of(line)).copied().unwrap_or(0);
+            if count.saturating_sub(replaced) >= limits.sessions_per_line_max {
+                return Err(Drop::SessionsPerLine);
+            }
+        }
+        let full =
+            limits.half_open_per_port_max != 0 && half_open.saturating_sub(replaced) >= limits.half_open_per_port_max;
+        if full && self.oldest_silent(line.port).is_none() {
             return Err(Drop::HalfOpen);
         }
         Ok(())
+    }
+
+    /// True where the sessions of this line, whatever their MAC addresses, have a limit.
+    pub(crate) fn counts_line(&self, line: &Line) -> bool {
+        self.limits.sessions_per_line_max != 0 && line.vlans.inner_vid() != 0
+    }
+
+    /// The oldest session of a port whose client has not got as far as an open link. A client that means it is there
+    /// within a few round trips; one whose address is forged never is.
+    fn oldest_silent(&self, port: PortIndex) -> Option<SubscriberKey> {
+        self.half_open_order.get(usize::from(port.0))?.front().copied().filter(|key| self.is_silent_half_open(*key))
+    }
+
+    fn is_silent_half_open(&self, key: SubscriberKey) -> bool {
+        match self.entries.get(key) {
+            Some(Entry::Live(session)) => !session.authenticated && !session.link_was_up,
+            _ => false,
+        }
+    }
+
+    /// Takes those out of the front of a port's queue that cannot give way any more.
+    fn tidy_half_open(&mut self, port: PortIndex) {
+        let index = usize::from(port.0);
+        while let Some(key) = self.half_open_order.get(index).and_then(|order| order.front()).copied()
+            && !self.is_silent_half_open(key)
+        {
+            if let Some(order) = self.half_open_order.get_mut(index) {
+                order.pop_front();
+            }
+        }
+        // One that stays for long at the front must not keep those behind it that are through.
+        let half_open = self.half_open.get(index).copied().unwrap_or(0) as usize;
+        let length = self.half_open_order.get(index).map_or(0, VecDeque::len);
+        if length > half_open.saturating_mul(2).saturating_add(1024)
+            && let Some(mut order) = self.half_open_order.get_mut(index).map(core::mem::take)
+        {
+            order.retain(|key| self.is_silent_half_open(*key));
+            if let Some(place) = self.half_open_order.get_mut(index) {
+                *place = order;
+            }
+        }
+    }
+
+    /// Makes room for a new session on a port that has as many half-open ones as it may.
+    fn make_room(&mut self, now: Instant, port: PortIndex, out: &mut Vec<Action>) {
+        let max = self.limits.half_open_per_port_max;
+        let half_open = self.half_open.get(usize::from(port.0)).copied().unwrap_or(0);
+        if max == 0 || half_open < max {
+            return;
+        }
+        self.tidy_half_open(port);
+        if let Some(session) = self.oldest_silent(port).and_then(|key| self.take_live(key)) {
+            self.statistics.gave_way = self.statistics.gave_way.saturating_add(1);
+            self.finish(now, session, EndCause::NoAnswer, true, out);
+        }
     }
 
     /// A PADR that passed every check of the discovery stage.
@@ -304,6 +369,7 @@ impl Subscribers {
             self.statistics.redialled = self.statistics.redialled.saturating_add(1);
             self.finish(now, session, EndCause::Replaced, true, out);
         }
+        self.make_room(now, line.port, out);
         let mut seed = [0u8; 8];
         (self.environment.random)(&mut seed);
         let new = NewSession {
@@ -328,8 +394,17 @@ impl Subscribers {
         if let Some(count) = self.half_open.get_mut(usize::from(line.port.0)) {
             *count = count.saturating_add(1);
         }
+        if self.limits.half_open_per_port_max != 0
+            && let Some(order) = self.half_open_order.get_mut(usize::from(line.port.0))
+        {
+            order.push_back(key);
+        }
         let count = self.per_vlan.entry((line.port, outer_vid)).or_default();
         *count = count.saturating_add(1);
+        if self.counts_line(&line) {
+            let count = self.per_line.entry(line_of(&line)).or_default();
+            *count = count.saturating_add(1);
+        }
         self.statistics.created = self.statistics.created.saturating_add(1);
         let Some(mut session) = self.take_live(key) else { return Err(Drop::SessionsMax) };
         self.event(now, &mut session, EventKind::Created, out);
@@ -340,4 +415,9 @@ impl Subscribers {
         self.work(now, session, out, |session, actions| session.ppp.start(now, actions));
         Ok(())
     }
+}
+
+/// What names a double-tagged line whatever the MAC address.
+pub(crate) const fn line_of(line: &Line) -> (PortIndex, u16, u16) {
+    (line.port, line.vlans.outer_vid(), line.vlans.inner_vid())
 }

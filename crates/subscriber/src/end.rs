@@ -1,6 +1,7 @@
 //! How a session ends.
 
 use crate::action::{Action, SubscriberKey};
+use crate::dial::line_of;
 use crate::event::{EventKind, SessionEvent};
 use crate::session::{Entry, HeldAddress, Leaving, Session};
 use crate::subscribers::{PoolOf, Subscribers};
@@ -60,6 +61,14 @@ impl Subscribers {
             *count = count.saturating_sub(1);
             if *count == 0 {
                 self.per_vlan.remove(&(line.port, outer_vid));
+            }
+        }
+        if self.counts_line(&line)
+            && let Some(count) = self.per_line.get_mut(&line_of(&line))
+        {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.per_line.remove(&line_of(&line));
             }
         }
         if let Some(counter) = self.statistics.ended.get_mut(cause as usize) {

@@ -54,10 +54,13 @@ impl Subscribers {
                         self.send(session, protocol, &payload, out);
                     }
                     PppAction::Authenticate(request) => self.authenticate(now, session, request, &mut more, out),
-                    PppAction::LinkUp { peer_mru, local_mru } => {
+                    PppAction::LinkUp { peer_mru, local_mru, local_magic } => {
                         session.peer_mru = peer_mru;
                         session.local_mru = local_mru;
                         session.link_was_up = true;
+                        // From here on the workers answer the client's echoes.
+                        session.echo_magic = Some(local_magic);
+                        out.push(Action::Update { key: session.key, spec: self.spec(session) });
                         self.event(now, session, EventKind::LinkUp { peer_mru }, out);
                     }
                     PppAction::LinkDown => {
@@ -65,6 +68,9 @@ impl Subscribers {
                         session.aaa_deadline = None;
                         session.pending = None;
                         session.waiting = None;
+                        // The next magic number is another one.
+                        session.echo_magic = None;
+                        out.push(Action::Update { key: session.key, spec: self.spec(session) });
                         self.event(now, session, EventKind::LinkDown, out);
                     }
                     PppAction::Ipv4Up { .. } => self.ipv4(session, true, out),
@@ -80,11 +86,17 @@ impl Subscribers {
                             self.event(now, session, EventKind::Ipv4Down, out);
                         }
                     }
-                    PppAction::Ipv6Up { .. } => self.ipv6(session, true, out),
+                    PppAction::Ipv6Up { local_id, .. } => {
+                        session.gateway_interface_id = Some(local_id);
+                        self.ipv6(session, true, out);
+                    }
                     PppAction::Ipv6Opened => {
                         self.opened(now, session);
                     }
-                    PppAction::Ipv6Down => self.ipv6(session, false, out),
+                    PppAction::Ipv6Down => {
+                        session.gateway_interface_id = None;
+                        self.ipv6(session, false, out);
+                    }
                     PppAction::Ended(cause) => ended = ended.or(Some(cause)),
                 }
             }
@@ -114,6 +126,7 @@ impl Subscribers {
     /// What the forwarding plane is to know of a session.
     pub(crate) fn spec(&self, session: &Session) -> SessionSpec {
         let profile = self.profiles.get(usize::from(session.profile.0)).map(|state| &state.profile);
+        let grant = session.grant.as_ref();
         SessionSpec {
             port: session.line.port,
             vlans: session.line.vlans,
@@ -126,10 +139,14 @@ impl Subscribers {
             source_check: profile.is_none_or(|profile| profile.source_check),
             ipv4: session.address.map(|held| held.address),
             gateway_ipv4: profile.and_then(|profile| profile.ipv4.as_ref()).map(|ipv4| ipv4.gateway),
+            gateway_interface_id: session.gateway_interface_id,
+            echo_magic: session.echo_magic,
             ipv4_up: session.ipv4_up,
             ipv6_up: session.ipv6_up,
-            policer_up: session.grant.as_ref().and_then(|grant| grant.rate_up),
-            policer_down: session.grant.as_ref().and_then(|grant| grant.rate_down),
+            // What AAA says about the user goes before what the profile says about all.
+            policer_up: grant.and_then(|grant| grant.rate_up).or(profile.and_then(|profile| profile.rate_up)),
+            policer_down: grant.and_then(|grant| grant.rate_down).or(profile.and_then(|profile| profile.rate_down)),
+            priority_map: profile.map_or(0, |profile| profile.priority_map),
             ..SessionSpec::default()
         }
     }

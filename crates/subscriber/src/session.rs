@@ -94,6 +94,10 @@ pub(crate) struct Session {
     pub(crate) link_was_up: bool,
     pub(crate) peer_mru: u16,
     pub(crate) local_mru: u16,
+    /// Our LCP magic number while LCP is Opened.
+    pub(crate) echo_magic: Option<u32>,
+    /// Our interface identifier while IPV6CP has agreed on it.
+    pub(crate) gateway_interface_id: Option<u64>,
     /// Upstream packets when the echo timer last looked.
     pub(crate) upstream_seen: u64,
     /// When the first of the Echo-Requests was sent that the client has not answered, if it has not.
@@ -182,6 +186,8 @@ impl Session {
             link_was_up: false,
             peer_mru: new.mru_max.min(bng_wire::pppoe::MRU_DEFAULT),
             local_mru: new.mru_max.min(bng_wire::pppoe::MRU_DEFAULT),
+            echo_magic: None,
+            gateway_interface_id: None,
             upstream_seen: 0,
             echo_asked_at: None,
             recent: [(0, 0); RECENT],

@@ -55,7 +55,9 @@ drops! {
     SessionsMax = "sessions_max",
     /// The port and outer VLAN have as many sessions as they may have.
     SessionsPerVlan = "sessions_per_vlan",
-    /// The line has as many sessions as it may have, and none can be replaced.
+    /// The line's outer and inner VLAN have as many sessions as they may have.
+    SessionsPerLine = "sessions_per_line",
+    /// The MAC address has as many sessions on its line as it may have, and none can be replaced.
     SessionsPerMac = "sessions_per_mac",
     /// Too many sessions of the port have not authenticated yet.
     HalfOpen = "half_open",
@@ -92,6 +94,8 @@ pub struct Statistics {
     pub created: u64,
     /// Sessions that a redial of the same line replaced.
     pub redialled: u64,
+    /// Sessions that had not authenticated and gave way to a new one of a port at its limit.
+    pub gave_way: u64,
     /// Sessions that came up.
     pub came_up: u64,
     /// Clients accepted.
@@ -126,6 +130,7 @@ impl Default for Statistics {
             ppp_out: 0,
             created: 0,
             redialled: 0,
+            gave_way: 0,
             came_up: 0,
             auth_accepted: 0,
             auth_refused: [0; AuthFailure::ALL.len()],
@@ -159,6 +164,7 @@ impl Statistics {
             ("ppp_control_sent", self.ppp_out),
             ("sessions_created", self.created),
             ("sessions_redialled", self.redialled),
+            ("sessions_gave_way", self.gave_way),
             ("sessions_came_up", self.came_up),
             ("auth_accepted", self.auth_accepted),
             ("pool_exhausted", self.pool_exhausted),

@@ -37,6 +37,9 @@ pub struct Environment {
     pub random: Random,
     /// Whether a client is alive without being asked; looked at only when a timer of a session that is up is due.
     pub upstream_packets: UpstreamPackets,
+    /// How many LCP Echo-Requests of a session's client the forwarding plane has answered: signs of life too, but not of
+    /// use.
+    pub client_echoes: UpstreamPackets,
     /// What a clock that outlives this process (seconds since boot) shows at the `now` of [`Subscribers::new`], so that
     /// discovery cookies outlive it too where their key is kept.
     pub boot_clock_s: u32,
@@ -110,7 +113,11 @@ pub struct Subscribers {
     pub(crate) live: u32,
     pub(crate) up: u32,
     pub(crate) half_open: [u32; PortIndex::MAX as usize + 1],
+    /// Sessions by port that had not authenticated when they came in, oldest first; some have since, or have ended.
+    pub(crate) half_open_order: [VecDeque<SubscriberKey>; PortIndex::MAX as usize + 1],
     pub(crate) per_vlan: HashMap<(PortIndex, u16), u32>,
+    /// By port, outer and inner VID: lines that two tags name, where their sessions are limited.
+    pub(crate) per_line: HashMap<(PortIndex, u16, u16), u32>,
     /// PADTs for unknown sessions that may be sent now, and since when.
     pub(crate) padt_budget: (u32, Instant),
     pub(crate) statistics: Statistics,
@@ -203,7 +210,9 @@ impl Subscribers {
             live: 0,
             up: 0,
             half_open: [0; PortIndex::MAX as usize + 1],
+            half_open_order: [const { VecDeque::new() }; PortIndex::MAX as usize + 1],
             per_vlan: HashMap::new(),
+            per_line: HashMap::new(),
             padt_budget: (limits.unknown_padt_per_s, now),
             statistics: Statistics::default(),
             environment,
@@ -424,19 +433,21 @@ impl Subscribers {
         }
         let mut activity = false;
         let mut seen = session.upstream_seen;
+        let mut data = 0;
         if let Some(index) = session.index
             && (session.ipv4_up || session.ipv6_up)
         {
-            let packets = (self.environment.upstream_packets)(index);
-            activity = packets != seen;
-            seen = packets;
+            data = (self.environment.upstream_packets)(index);
+            let signs = data.wrapping_add((self.environment.client_echoes)(index));
+            activity = signs != seen;
+            seen = signs;
         }
         self.work(now, session, out, |session, actions| {
             session.upstream_seen = seen;
             if activity {
                 session.ppp.upstream_activity(now);
             }
-            if session.is_idle(now, seen) {
+            if session.is_idle(now, data) {
                 session.ppp.close(now, EndCause::IdleTimeout, actions);
             }
             if due(session.ends_at) {

@@ -4,6 +4,7 @@ mod support;
 
 use bng_subscriber::{EndCause, EventKind, Input, LocalUser, SessionState};
 use bng_testkit::{ClientConfig, ClientEvent, ClientState, Login};
+use bng_wire::PortIndex;
 use std::net::Ipv4Addr;
 use support::*;
 
@@ -314,4 +315,79 @@ fn rejected_by_the_list_for_every_reason() {
         })
         .collect();
     assert_eq!(failures, ["unknown_user", "disabled"]);
+}
+
+/// The workers answer echoes with the magic number that the link has now, and with none while it negotiates.
+#[test]
+fn the_forwarding_plane_knows_the_magic_number_while_the_link_is_up() {
+    let mut world = World::new(config(), 21);
+    let client = world.add(ClientConfig::numbered(1));
+    world.dial(client);
+    world.run(secs(1));
+    let spec = *world.plane.sessions.values().next().unwrap();
+    let request = |seen: &&Seen| seen.from_ac && word(&seen.frame) == "LCP 1";
+    let magic = |frame: &[u8]| {
+        let (_, _, _, payload) = session_stage(frame).unwrap();
+        let at = payload.windows(2).position(|option| option == [5, 6]).unwrap();
+        u32::from_be_bytes(payload[at + 2..at + 6].try_into().unwrap())
+    };
+    let first = magic(&world.wire.iter().rfind(request).unwrap().frame);
+    assert_eq!(spec.echo_magic, Some(first));
+    assert_eq!((spec.policer_up, spec.policer_down, spec.priority_map), (None, None, 0));
+    // The client negotiates anew: a new number, and none in between.
+    let id = spec.session_id.0;
+    world.arrive(PortIndex(0), &ppp_frame(spec.peer_mac, &[], id, 0xc021, &[1, 77, 0, 4]));
+    assert_eq!(world.plane.sessions.values().next().unwrap().echo_magic, None);
+    let second = magic(&world.wire.iter().rfind(request).unwrap().frame);
+    assert_ne!(first, second);
+    let mut ack = session_stage(&world.wire.iter().rfind(request).unwrap().frame).unwrap().3.to_vec();
+    ack[0] = 2;
+    world.arrive(PortIndex(0), &ppp_frame(spec.peer_mac, &[], id, 0xc021, &ack));
+    assert_eq!(world.plane.sessions.values().next().unwrap().echo_magic, Some(second));
+}
+
+#[test]
+fn rates_and_priorities_of_the_profile_are_the_session_s() {
+    let mut config = config();
+    let rate = |kbps: u64| Some(bng_session::Rate { bits_per_second: kbps * 1000, burst_octets: 20_000 });
+    config.profiles[0].rate_up = rate(10_000);
+    config.profiles[0].rate_down = rate(50_000);
+    config.profiles[0].priority_map = 3;
+    let mut world = World::new(config, 22);
+    let client = world.add(ClientConfig::numbered(1));
+    world.dial(client);
+    world.run(secs(1));
+    let spec = world.plane.sessions.values().next().unwrap();
+    assert_eq!((spec.policer_up, spec.policer_down, spec.priority_map), (rate(10_000), rate(50_000), 3));
+}
+
+/// A client whose echoes the workers answer is alive, though it answers none of ours; but it uses nothing.
+#[test]
+fn echoes_answered_by_the_workers_are_signs_of_life_and_not_of_use() {
+    for idle_timeout in [None, Some(secs(200))] {
+        let mut config = config();
+        config.profiles[0].aaa = bng_subscriber::AaaMethod::Remote;
+        config.profiles[0].ppp.echo_interval = secs(10);
+        let mut world = World::new(config, 23);
+        world.aaa = Some(match idle_timeout {
+            None => |_| Ok(bng_subscriber::Authorization::default()),
+            Some(_) => |_| {
+                let idle_timeout = Some(secs(200));
+                Ok(bng_subscriber::Authorization { idle_timeout, ..Default::default() })
+            },
+        });
+        let mut client = ClientConfig::numbered(1);
+        client.behaviour.answers_echoes = false;
+        client.behaviour.redials = false;
+        let client = world.add(client);
+        world.dial(client);
+        for _ in 0..60 {
+            world.run(secs(5));
+            for count in world.plane.sessions.keys().map(|key| key.slot).collect::<Vec<_>>() {
+                *world.plane.client_echoes.lock().unwrap().entry(count).or_default() += 1;
+            }
+        }
+        let ends: Vec<_> = world.ended().into_iter().map(|(_, cause)| cause).collect();
+        assert_eq!(ends, idle_timeout.map(|_| EndCause::IdleTimeout).into_iter().collect::<Vec<_>>());
+    }
 }

@@ -60,6 +60,7 @@ fn subscribers(now: Instant) -> Subscribers {
     let mut chance = Chance::new(1);
     let environment = Environment {
         random: Box::new(move |buffer| chance.fill(buffer)),
+        client_echoes: Box::new(|_| 0),
         upstream_packets: Box::new(|_| 0),
         boot_clock_s: 0,
     };

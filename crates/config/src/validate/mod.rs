@@ -11,10 +11,13 @@ mod users;
 use std::path::Path;
 
 use crate::decode::{At, Here, Named};
-use crate::received::{CoresSection, Root, UserSection};
+use crate::received::{CoresSection, LockOutSection, RequestRatesSection, Root, UserSection};
 use crate::source::Sources;
 use crate::suggest::nearest;
-use crate::{Aaa, Config, Cores, Dpdk, Limits, Log, Machine, Node, Stop, StopSessions, Telemetry};
+use crate::{
+    Aaa, Config, Cores, Dpdk, Limits, LockOut, Log, Machine, Node, RequestRate, RequestRates, Stop, StopSessions,
+    Telemetry,
+};
 
 /// Workers at most.
 const WORKERS_MAX: usize = 64;
@@ -43,6 +46,8 @@ pub(crate) fn validate(
         out.warn(here.at, &here.path, "clients are left up, but the next start does not know their sessions yet", None);
     }
 
+    let priority_maps = priority_maps(&root, out);
+
     let dpdk = &root.dpdk;
     let limits = &root.limits;
     Some(Config {
@@ -63,12 +68,22 @@ pub(crate) fn validate(
         profiles: profiles.into_iter().collect::<Option<_>>()?,
         ipv4_pools: ipv4_pools.into_iter().collect::<Option<_>>()?,
         ipv6_pools: ipv6_pools.into_iter().collect::<Option<_>>()?,
+        priority_maps,
         aaa: Aaa { users },
         telemetry,
         stop: Stop { sessions: root.stop.sessions.value },
         limits: Limits {
             sessions_max: limits.sessions_max.to(),
             half_open_max_per_port: limits.half_open_max_per_port.to(),
+            sessions_max_per_vlan: limits.sessions_max_per_vlan.to(),
+            sessions_max_per_line: limits.sessions_max_per_line.to(),
+            when_full: limits.when_full.value,
+            unknown_padt_per_s: limits.unknown_padt_per_s.to(),
+            padi: request_rates(&limits.padi),
+            padr: request_rates(&limits.padr),
+            lock_out: limits.lock_out.as_ref().map(|lock_out| self::lock_out(lock_out, out)),
+            cookie_lifetime: limits.cookie_lifetime.0,
+            control_priority: limits.control_priority.as_ref().map(|priority| priority.to()),
             punt_ring_frames: limits.punt_ring_frames.to(),
             punt_ring_bytes: limits.punt_ring_bytes.u32(),
             inject_ring_frames: limits.inject_ring_frames.to(),
@@ -78,6 +93,57 @@ pub(crate) fn validate(
             neighbours_max: limits.neighbours_max.to(),
         },
     })
+}
+
+/// DSCP to PCP maps at most: the forwarding plane has room for these.
+const PRIORITY_MAPS_MAX: usize = 16;
+
+fn priority_maps(root: &Root, out: &mut Sources) -> Vec<[u8; 64]> {
+    let maps = &root.priority_maps;
+    if maps.0.len() > PRIORITY_MAPS_MAX {
+        let reason = format!("{} maps are more than the {PRIORITY_MAPS_MAX} there may be", maps.0.len());
+        out.error(maps.here.at, &maps.here.path, reason, None);
+    }
+    let map = |entries: &crate::decode::List<crate::received::PrioritySection>, out: &mut Sources| {
+        let mut map = [None; 64];
+        for entry in &entries.0 {
+            let range = usize::from(entry.dscp.first)..=usize::from(entry.dscp.last);
+            for place in map.get_mut(range).unwrap_or_default() {
+                if place.is_some() {
+                    let reason = "a DSCP of this entry is in the map already";
+                    out.error(entry.here.at, &entry.here.path, reason, None);
+                    break;
+                }
+                *place = Some(entry.pcp.to());
+            }
+        }
+        map.map(|pcp| pcp.unwrap_or(0))
+    };
+    maps.0.iter().map(|(_, entries)| entries.as_ref().map_or([0; 64], |entries| map(entries, out))).collect()
+}
+
+fn request_rates(section: &RequestRatesSection) -> RequestRates {
+    let rate = |per_s: u32, burst: u32| (per_s != 0).then_some(RequestRate { per_s, burst });
+    RequestRates {
+        mac: rate(section.mac_per_s.to(), section.mac_burst.to()),
+        line: rate(section.line_per_s.to(), section.line_burst.to()),
+        vlan: rate(section.vlan_per_s.to(), section.vlan_burst.to()),
+        port: rate(section.port_per_s.to(), section.port_burst.to()),
+    }
+}
+
+fn lock_out(section: &LockOutSection, out: &mut Sources) -> LockOut {
+    if section.wait.0 > section.wait_max.0 {
+        let here = &section.wait.here;
+        out.error(here.at, &here.path, "the first lock-out is longer than the longest, `wait_max`", None);
+    }
+    LockOut {
+        failures: section.failures.to(),
+        window: section.window.0,
+        wait: section.wait.0,
+        wait_max: section.wait_max.0,
+        by: section.by.value,
+    }
 }
 
 fn node_name(root: &Root, machine: &Machine) -> String {

@@ -169,6 +169,7 @@ pub fn build() -> World {
     let watched = Arc::clone(&table);
     let environment = Environment {
         random: Box::new(move |bytes| random.fill(bytes)),
+        client_echoes: Box::new(|_| 0),
         upstream_packets: Box::new(move |index| watched.totals(index).up_packets),
         boot_clock_s: 1000,
     };

@@ -98,5 +98,12 @@ fn each_reason_is_provoked() {
         bench.dropped(&good, reason);
         unprovoked.remove(&reason);
     }
+    let double = VlanMatch::Double { tpid: 0x88a8, outer: VidRange::ANY, inner: VidRange::ANY };
+    let mut bench = Bench::with(|config| config.access.push(rule(0, double)))
+        .limits(|limits| limits.padi_rates = RateLimits { line: one, ..RateLimits::NONE });
+    let from = |client| frame(BROADCAST, client, &[(0x88a8, 5), (0x8100, 7)], PADI, 0, &[name]);
+    bench.reply(&from(CLIENT));
+    bench.dropped(&from(CLIENT_2), Reason::LineRate);
+    unprovoked.remove(&Reason::LineRate);
     assert!(unprovoked.is_empty(), "no case for {unprovoked:?}");
 }

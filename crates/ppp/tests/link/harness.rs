@@ -190,6 +190,11 @@ pub(crate) fn option(packet: &[u8], kind: u8) -> Option<Vec<u8>> {
     Options::parse(packet.data).unwrap().find(|option| option.kind == kind).map(|option| option.value.to_vec())
 }
 
+/// The magic number that a Configure-Request of LCP asks for; 0 where it asks for none.
+pub(crate) fn magic_of(request: &[u8]) -> u32 {
+    option(request, 5).map_or(0, |value| u32::from_be_bytes(value.try_into().unwrap()))
+}
+
 /// The octets of a packet that holds a code, an identifier and data.
 pub(crate) fn packet(code: u8, id: u8, data: &[u8]) -> Vec<u8> {
     answer_to(&[0, id], code, data)

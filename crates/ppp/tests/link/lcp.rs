@@ -58,7 +58,10 @@ fn p16_mru_1500_is_agreed_both_ways_where_max_payload_allows_it() {
     let ours = only_send(&actions, LCP);
     assert_eq!(option(&ours, 1), Some(vec![0x05, 0xdc]));
     assert_eq!(link.lcp("01 01 00 08 01 04 05 dc"), [send(LCP, "02 01 00 08 01 04 05 dc")]);
-    assert_eq!(link.put(LCP, &ack_of(&ours)).unwrap(), [Action::LinkUp { peer_mru: 1500, local_mru: 1500 }]);
+    assert_eq!(
+        link.put(LCP, &ack_of(&ours)).unwrap(),
+        [Action::LinkUp { peer_mru: 1500, local_mru: 1500, local_magic: magic_of(&ours) }]
+    );
     assert_eq!(link.lcp("01 02 00 08 01 04 05 dd").last(), Some(&send(LCP, "03 02 00 08 01 04 05 dc")));
 }
 
@@ -73,7 +76,10 @@ fn p02_a_client_that_wants_us_to_authenticate_is_rejected() {
         link.lcp("01 02 00 0e 01 04 05 d4 05 06 a1 b2 c3 d4"),
         [send(LCP, "02 02 00 0e 01 04 05 d4 05 06 a1 b2 c3 d4")]
     );
-    assert_eq!(link.put(LCP, &ack_of(&ours)).unwrap(), [Action::LinkUp { peer_mru: 1492, local_mru: 1492 }]);
+    assert_eq!(
+        link.put(LCP, &ack_of(&ours)).unwrap(),
+        [Action::LinkUp { peer_mru: 1492, local_mru: 1492, local_magic: magic_of(&ours) }]
+    );
     // The kind: CHAP, and an option too short to name a protocol.
     for auth in ["03 05 c2 23 05", "03 02", "03 03 c0"] {
         let (mut link, _) = started(PppConfig::default());
@@ -149,7 +155,8 @@ fn p41_lcp_restarted_by_the_client_while_opened() {
     let stale = link.put(0x8021, &hex("01 02 00 0a 03 06 c0 00 02 0a"));
     assert_eq!(stale, Err(Discard::WrongPhase));
     let actions = link.put(LCP, &ack_of(&packets[0])).unwrap();
-    assert_eq!(actions[0], Action::LinkUp { peer_mru: 1442, local_mru: 1492 });
+    let local_magic = magic_of(&packets[0]);
+    assert_eq!(actions[0], Action::LinkUp { peer_mru: 1442, local_mru: 1492, local_magic });
     assert!(matches!(actions[1], Action::Authenticate(_)));
     assert_eq!(link.ppp.peer_mru(), 1442);
 }

@@ -85,7 +85,7 @@ impl Watch {
                     assert!(self.link_up);
                     self.transaction = Some(request.transaction);
                 }
-                Action::LinkUp { peer_mru, local_mru } => {
+                Action::LinkUp { peer_mru, local_mru, .. } => {
                     assert!(!self.link_up);
                     assert!((128..=1492).contains(&peer_mru) && (128..=1492).contains(&local_mru));
                     self.link_up = true;

@@ -81,6 +81,8 @@ pub struct Plane {
     /// Taken out, and not yet reported as removed.
     removing: HashMap<SubscriberKey, SessionSpec>,
     pub upstream: Arc<Mutex<HashMap<u32, u64>>>,
+    /// Echoes that the workers answered, by slot.
+    pub client_echoes: Arc<Mutex<HashMap<u32, u64>>>,
 }
 
 #[derive(Debug)]
@@ -134,9 +136,14 @@ impl World {
         let now = Instant::now();
         let upstream = Arc::new(Mutex::new(HashMap::new()));
         let counters = Arc::clone(&upstream);
+        let client_echoes = Arc::new(Mutex::new(HashMap::<u32, u64>::new()));
+        let echoes = Arc::clone(&client_echoes);
         let mut random = Chance::new(seed ^ 0x5eed);
         let environment = Environment {
             random: Box::new(move |buffer| random.fill(buffer)),
+            client_echoes: Box::new(move |index: SessionIndex| {
+                echoes.lock().unwrap().get(&index.0).copied().unwrap_or(0)
+            }),
             upstream_packets: Box::new(move |index: SessionIndex| {
                 counters.lock().unwrap().get(&index.0).copied().unwrap_or(0)
             }),
@@ -154,7 +161,7 @@ impl World {
             chance: Chance::new(seed),
             quality: LineQuality::PERFECT,
             grace: millis(1),
-            plane: Plane { upstream, ..Plane::default() },
+            plane: Plane { upstream, client_echoes, ..Plane::default() },
             fates: Vec::new(),
             events: Vec::new(),
             keep_wire: true,
