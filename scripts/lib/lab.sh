@@ -70,13 +70,10 @@ lab_bngd() {
         tail -n 20 "$LAB_FOLDER/bngd.log" >&2
         return 1
     fi
-    # The kernel's side of a tap has the port's own MAC address, and a bridge keeps to itself what is for the address of
-    # one of its members: another one lets the frames for bngd through.
-    ip -n "$NS_ACCESS" link set acc0 address 02:00:5e:00:00:01 || return 1
-    # A net_tap port has the MAC address of its kernel's side; here that is another station, and a bridge would keep
-    # frames for one of its own addresses.
-    ip -n "$NS_ACCESS" link set acc0 address 02:00:00:00:ac:00
-    ip -n "$NS_CORE" link set cor0 address 02:00:00:00:c0:00
+    # The kernel's side of a tap has the port's own MAC address; here it is another station, and a bridge would keep to
+    # itself what is for the address of one of its members.
+    ip -n "$NS_ACCESS" link set acc0 address 02:00:00:00:ac:00 || return 1
+    ip -n "$NS_CORE" link set cor0 address 02:00:00:00:c0:00 || return 1
     ip -n "$NS_ACCESS" link set acc0 master br0 || return 1
     ip -n "$NS_ACCESS" link set acc0 up
     ip -n "$NS_CORE" address add 198.51.100.2/30 dev cor0 || return 1
