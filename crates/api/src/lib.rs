@@ -8,6 +8,7 @@
 mod backend;
 pub mod cli;
 mod client;
+mod connections;
 mod filter;
 mod server;
 mod view;

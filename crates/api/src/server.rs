@@ -19,6 +19,7 @@ use serde::Serialize;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 
+use crate::connections::{self, Bounds};
 use crate::{Backend, BackendError, ClearRequest, ErrorView, Health, LogLevelRequest, SessionFilter};
 
 /// How long answers under way may take once the server is to stop.
@@ -176,29 +177,28 @@ fn run(
     runtime.block_on(async {
         let socket = UnixListener::from_std(socket)?;
         let tcp = tcp.map(TcpListener::from_std).transpose()?;
-        let wait = |mut stopped: watch::Receiver<bool>| async move {
-            // An error means that the server's owner is gone: stop as well.
-            let _ = stopped.wait_for(|stop| *stop).await;
-        };
         let slots = Arc::new(Semaphore::new(REQUESTS_MAX));
         let context = |access| Context { backend: backend.clone(), access, slots: slots.clone() };
         let (full, read_only) = (router(context(Access::Full)), router(context(Access::ReadOnly)));
-        let over_unix = axum::serve(socket, full).with_graceful_shutdown(wait(stopped.clone())).into_future();
+        let bounds = Bounds::default();
+        let over_unix = connections::serve(socket, full, bounds, stopped.clone());
         let over_tcp = async {
-            match tcp {
-                Some(tcp) => axum::serve(tcp, read_only).with_graceful_shutdown(wait(stopped.clone())).await,
-                None => Ok(()),
+            if let Some(tcp) = tcp {
+                connections::serve(tcp, read_only, bounds, stopped.clone()).await;
             }
         };
-        let both = async { tokio::try_join!(over_unix, over_tcp).map(|_| ()) };
+        let both = async { tokio::join!(over_unix, over_tcp) };
+        let mut stop = stopped.clone();
         let deadline = async {
-            wait(stopped.clone()).await;
+            // An error means that the server's owner is gone: stop as well.
+            let _ = stop.wait_for(|stop| *stop).await;
             tokio::time::sleep(STOP_TIMEOUT).await;
         };
         tokio::select! {
-            outcome = both => outcome,
-            () = deadline => Ok(()),
+            _ = both => {}
+            () = deadline => {}
         }
+        Ok::<_, io::Error>(())
     })?;
     // Questions under way may outlast the deadline; they are not waited for.
     runtime.shutdown_background();
