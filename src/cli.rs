@@ -1,6 +1,9 @@
 //! The command line of `bngd`.
 
+use std::fmt::Display;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -25,7 +28,7 @@ pub struct RunArgs {
     #[arg(long, short, env = "BNGD_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// How much is logged, in place of the configuration's telemetry.log.level: error, warn, info, debug, trace, or a
-    /// filter such as info,bng_subscriber=debug.
+    /// filter such as info,bng_control=debug.
     #[arg(long, env = "BNGD_LOG_LEVEL", value_name = "LEVEL")]
     pub log_level: Option<String>,
 }
@@ -42,6 +45,26 @@ pub enum Command {
     },
     /// Print the JSON schema of the configuration file.
     Schema,
+}
+
+/// Prints an answer. A reader that has seen enough (`bngd schema | head`) is no failure; an answer that cannot be written
+/// for another reason, such as a full disk, is one.
+#[must_use]
+pub fn answer(text: &impl Display) -> ExitCode {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format_args!("bngd: the answer cannot be written: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says something on standard error, if anybody listens there.
+pub fn complain(text: &(impl Display + ?Sized)) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ pub trait Backend: Send + Sync {
     fn clear(&self, request: &ClearRequest) -> Result<ClearReport, BackendError>;
 
     /// Changes how much is logged: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as
-    /// `info,bng_ppp=debug`.
+    /// `info,bng_routing=debug`.
     ///
     /// # Errors
     /// [`BackendError::Invalid`] for a text that is none of these.

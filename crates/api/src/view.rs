@@ -385,7 +385,7 @@ pub struct ClearReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogLevelRequest {
-    /// `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,bng_ppp=debug`.
+    /// `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,bng_routing=debug`.
     pub level: String,
 }
 

@@ -164,8 +164,8 @@ fn clearing_by_filter_and_setting_the_log_level() {
     let refused = client.clear(&ClearRequest::default()).unwrap_err();
     assert!(matches!(refused, ClientError::Refused { status: 400, .. }), "{refused}");
     assert_eq!(client.clear(&ClearRequest { all: true, ..ClearRequest::default() }).unwrap().cleared, 2);
-    client.set_log_level("info,bng_ppp=debug").unwrap();
-    assert_eq!(*bed.fake.log_level.lock().unwrap(), "info,bng_ppp=debug");
+    client.set_log_level("info,bng_routing=debug").unwrap();
+    assert_eq!(*bed.fake.log_level.lock().unwrap(), "info,bng_routing=debug");
 }
 
 #[test]

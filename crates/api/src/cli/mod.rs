@@ -167,7 +167,7 @@ enum Clear {
 enum Log {
     /// Set how much is logged, until the next start.
     Level {
-        /// error, warn, info, debug, trace, or a filter such as `info,bng_ppp=debug`.
+        /// error, warn, info, debug, trace, or a filter such as `info,bng_routing=debug`.
         level: String,
     },
 }
@@ -190,7 +190,8 @@ pub fn main() -> ExitCode {
         if !std::io::stdin().is_terminal() {
             return None;
         }
-        eprint!("{question} [y/N] ");
+        // A question that cannot be shown can still be answered.
+        let _ = write!(std::io::stderr(), "{question} [y/N] ");
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer).ok()?;
         Some(matches!(answer.trim(), "y" | "Y" | "yes"))
@@ -213,8 +214,8 @@ pub fn run<I: IntoIterator<Item = S>, S: Into<std::ffi::OsString> + Clone>(args:
 enum Failure {
     Client(ClientError),
     Refused(String),
-    /// The reader of our output is gone (`bngctl ... | head`): not our failure.
-    Output,
+    /// The answer cannot be written. `BrokenPipe`: its reader has seen enough (`bngctl ... | head`), which is no failure.
+    Output(std::io::Error),
 }
 
 impl From<ClientError> for Failure {
@@ -224,14 +225,16 @@ impl From<ClientError> for Failure {
 }
 
 impl From<std::io::Error> for Failure {
-    fn from(_: std::io::Error) -> Self {
-        Self::Output
+    fn from(error: std::io::Error) -> Self {
+        Self::Output(error)
     }
 }
 
 fn finish(cli: Cli, terminal: &mut Terminal<'_>) -> u8 {
     let (message, code) = match execute(cli, terminal) {
-        Ok(()) | Err(Failure::Output) => return 0,
+        Ok(()) => return 0,
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => return 0,
+        Err(Failure::Output(error)) => (format!("the answer cannot be written: {error}"), EXIT_REFUSED),
         Err(Failure::Refused(message)) => (message, EXIT_REFUSED),
         Err(Failure::Client(error)) => {
             let code = if matches!(error, ClientError::Refused { .. }) { EXIT_REFUSED } else { EXIT_NOT_THERE };
@@ -322,6 +325,7 @@ impl Viewer<'_, '_> {
         } else {
             self.terminal.out.write_all(text(value).as_bytes())?;
         }
+        self.terminal.out.flush()?;
         Ok(())
     }
 }
