@@ -18,11 +18,16 @@ use bng_worker::{IdleConfig, Stop, Worker, WorkerParts, WorkerStatus};
 use tracing::{error, info, warn};
 
 use crate::backend::{Names, Observer};
+use crate::cli::{answer, complain};
 use crate::wiring::ports::Dpdk;
 use crate::wiring::{forwarding, ports, routing, subscribers};
 
 /// How long the clients may take to be told that the box goes down.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the lock of another instance is waited for, and how often it is tried.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+const LOCK_AGAIN: Duration = Duration::from_millis(50);
 
 type RunningWorkers = Workers<Worker<Pipeline>>;
 
@@ -32,13 +37,12 @@ pub fn check(file: &Path) -> ExitCode {
     match bng_config::load(file) {
         Ok(config) => {
             for warning in &config.warnings {
-                eprintln!("{warning}");
+                complain(warning);
             }
-            println!("{}: ok", file.display());
-            ExitCode::SUCCESS
+            answer(&format_args!("{}: ok", file.display()))
         }
         Err(errors) => {
-            eprintln!("{errors}");
+            complain(&errors);
             ExitCode::FAILURE
         }
     }
@@ -50,14 +54,14 @@ pub fn main(file: &Path, log_level: Option<&str>) -> ExitCode {
     let config = match bng_config::load(file) {
         Ok(config) => config,
         Err(errors) => {
-            eprintln!("{errors}");
+            complain(&errors);
             return ExitCode::FAILURE;
         }
     };
     match run(&config, log_level) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bngd: {error:#}");
+            complain(&format_args!("bngd: {error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -68,10 +72,8 @@ pub fn main(file: &Path, log_level: Option<&str>) -> ExitCode {
 /// # Errors
 /// One sentence and its causes, where the box cannot start or had to stop; nothing is left behind.
 pub fn run(config: &Config, log_level: Option<&str>) -> anyhow::Result<()> {
-    let log = bng_telemetry::init_logs(&bng_telemetry::LogConfig {
-        filter: log_level.unwrap_or(config.telemetry.log.level.as_str()).to_owned(),
-        json: config.telemetry.log.format == LogFormat::Json,
-    })?;
+    // What is still to be written when this returns is waited for, before the caller says why the box stops.
+    let (log, _written) = start_logs(config, log_level)?;
     for warning in &config.warnings {
         warn!("{warning}");
     }
@@ -83,12 +85,43 @@ pub fn run(config: &Config, log_level: Option<&str>) -> anyhow::Result<()> {
         signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    ignore_hangup()?;
+    ignore_others()?;
     let file_prefix = format!("bngd-{}", std::process::id());
     let dpdk = ports::open(config, &file_prefix)?;
     let outcome = serve(config, &dpdk, &stop, log);
     close(dpdk);
     outcome
+}
+
+/// Starts the log on the control CPU: its thread inherits that, and the workers' CPUs are for the workers alone.
+fn start_logs(
+    config: &Config,
+    log_level: Option<&str>,
+) -> anyhow::Result<(bng_telemetry::LogHandle, bng_telemetry::LogGuard)> {
+    let log = bng_telemetry::LogConfig {
+        filter: log_level.unwrap_or(config.telemetry.log.level.as_str()).to_owned(),
+        json: config.telemetry.log.format == LogFormat::Json,
+    };
+    let start = || {
+        let mut cpus = nix::sched::CpuSet::new();
+        // Where it cannot be placed it runs elsewhere, which is no reason not to start.
+        let _ = cpus
+            .set(config.cores.control)
+            .and_then(|()| nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &cpus));
+        bng_telemetry::init_logs(&log)
+    };
+    let started = std::thread::scope(|scope| scope.spawn(start).join());
+    Ok(started.map_err(|_| anyhow::anyhow!("the log cannot be started"))??)
+}
+
+/// Raises the workers' flag when it goes out of scope: they are waited for where their handle is dropped, which would
+/// have no end while nobody has told them to stop.
+struct StopWorkers(Stop);
+
+impl Drop for StopWorkers {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::LogHandle) -> anyhow::Result<()> {
@@ -186,6 +219,8 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
         limits,
     });
     let workers = start_workers(dpdk, parts)?;
+    // Behind `workers`, and so dropped before them.
+    let worker_stop = StopWorkers(worker_stop);
     let server = bng_api::serve(
         bng_api::ServerConfig {
             listen: config.telemetry.listen,
@@ -208,7 +243,7 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     server.stop();
     // Last words to the clients are in the inject rings; the workers send them before they end.
-    worker_stop.stop();
+    drop(worker_stop);
     for failure in workers.join().into_iter().filter_map(Result::err) {
         error!("{failure}");
     }
@@ -300,13 +335,28 @@ fn check_rights(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A hang-up would end the process and with it every session. What it is meant for, reading the configuration again,
-/// does not exist yet; it is said and nothing happens. The thread lives as long as the process.
-fn ignore_hangup() -> anyhow::Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGHUP])?;
+/// Signals that would end the process, and with it every session, without meaning to: habits of operators and of tools
+/// that rotate logs. The real-time ones are left to the drivers.
+const IGNORED_SIGNALS: [i32; 7] = {
+    use signal_hook::consts::{SIGALRM, SIGHUP, SIGIO, SIGPROF, SIGUSR1, SIGUSR2, SIGVTALRM};
+    [SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO]
+};
+
+/// A signal that means nothing here is said in the log, and nothing happens. What SIGHUP is meant for, reading the
+/// configuration again, does not exist yet. The thread lives as long as the process.
+fn ignore_others() -> anyhow::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new(IGNORED_SIGNALS)?;
     let wait = move || {
-        for _ in signals.forever() {
-            warn!("SIGHUP: the configuration cannot be read again while running yet; nothing was changed");
+        for signal in signals.forever() {
+            match signal {
+                signal_hook::consts::SIGHUP => {
+                    warn!("SIGHUP: the configuration cannot be read again while running yet; nothing was changed");
+                }
+                _ => {
+                    let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+                    warn!("{name} means nothing to bngd; nothing was done");
+                }
+            }
         }
     };
     std::thread::Builder::new().name("bng-signals".into()).spawn(wait).context("a thread cannot be started")?;
@@ -325,7 +375,17 @@ fn only_instance(socket: &Path) -> anyhow::Result<File> {
         .write(true)
         .open(&path)
         .with_context(|| format!("the lock file {} cannot be opened", path.display()))?;
-    match file.try_lock() {
+    // One that was just killed holds it until the kernel has freed its memory.
+    let begun = Instant::now();
+    let outcome = loop {
+        match file.try_lock() {
+            Err(std::fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIMEOUT => {
+                std::thread::sleep(LOCK_AGAIN);
+            }
+            outcome => break outcome,
+        }
+    };
+    match outcome {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => {
             bail!("another bngd runs with the socket {}: stop it, or name another telemetry.socket", socket.display())

@@ -16,6 +16,8 @@ pub(super) fn render(observer: &Observer) -> Result<String, BackendError> {
         .count(&[("version", env!("CARGO_PKG_VERSION")), ("node", &observer.names.node)], 1);
     out.gauge("bng_uptime_seconds", "Time since the process began to serve.")
         .sample(&[], observer.started.elapsed().as_secs_f64());
+    out.counter("bng_log_lines_lost_total", "Log lines that standard error did not take in time, or at all.")
+        .count(&[], observer.log.lines_lost());
     let sessions = out.gauge("bng_sessions", "Sessions now, by state: half_open, authenticated, up, removing.");
     let authenticated = gauges.live.saturating_sub(gauges.half_open).saturating_sub(gauges.up);
     for (state, count) in [
@@ -46,6 +48,7 @@ pub(super) fn render(observer: &Observer) -> Result<String, BackendError> {
     workers(&mut out, observer);
     control(&mut out, observer);
     ports(&mut out, observer);
+    out.process();
     out.render().map_err(|error| BackendError::Internal(error.to_string()))
 }
 
@@ -94,6 +97,20 @@ fn workers(out: &mut Exposition, observer: &Observer) {
     let running = out.gauge("bng_worker_running", "1 while the worker's loop runs.");
     for (status, number) in each() {
         running.count(&[("worker", number)], status.running.get());
+    }
+    type Own = fn(&bng_worker::WorkerStatus) -> &Counter;
+    let own: [(&str, &str, Own); 5] = [
+        ("bng_worker_turns_total", "Turns of a worker's loop.", |status| &status.turns),
+        ("bng_worker_turns_empty_total", "Turns that found nothing to do.", |status| &status.turns_empty),
+        ("bng_worker_sleeps_total", "Times that a worker went to sleep for want of frames.", |status| &status.sleeps),
+        ("bng_worker_injected_total", "Frames that a worker took from the control core.", |status| &status.injected),
+        ("bng_worker_linearised_total", "Frames in several segments that were joined.", |status| &status.linearised),
+    ];
+    for (name, help, field) in own {
+        let family = out.counter(name, help);
+        for (status, number) in each() {
+            family.count(&[("worker", number)], field(status).get());
+        }
     }
     let bursts =
         out.counter("bng_worker_bursts_total", "Bursts received, by the least number of frames of the bucket.");

@@ -1,7 +1,10 @@
 //! Metric families, built at the moment of a scrape.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
+use prometheus::core::Collector as _;
+use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{Encoder, TextEncoder};
 
@@ -73,6 +76,7 @@ impl Family {
 #[derive(Debug, Default)]
 pub struct Exposition {
     families: Vec<Family>,
+    process: Vec<MetricFamily>,
 }
 
 impl Exposition {
@@ -96,6 +100,13 @@ impl Exposition {
         self.families.push(Family { name: name.to_owned(), help: help.to_owned(), kind, metrics: Vec::new() });
         let last = self.families.len() - 1;
         &mut self.families[last]
+    }
+
+    /// Adds what the kernel knows of this process, under the names that every Prometheus client uses (`process_*`):
+    /// memory, CPU time, descriptors, threads, start time. The names have no `bng_` for that reason.
+    pub fn process(&mut self) {
+        static COLLECTOR: LazyLock<ProcessCollector> = LazyLock::new(ProcessCollector::for_self);
+        self.process = COLLECTOR.collect();
     }
 
     /// Writes the text format, version 0.0.4. Families without samples are left out.
@@ -126,6 +137,7 @@ impl Exposition {
             encoded.set_metric(family.metrics);
             families.push(encoded);
         }
+        families.extend(self.process);
         let mut text = Vec::new();
         TextEncoder::new().encode(&families, &mut text).map_err(|error| ExpositionError::Encode(error.to_string()))?;
         String::from_utf8(text).map_err(|error| ExpositionError::Encode(error.to_string()))
@@ -147,6 +159,23 @@ mod tests {
                         bng_frames_total{port=\"a\\\"b\"} 3\nbng_frames_total{port=\"c\"} 4\n\
                         # HELP bng_sessions Sessions.\n# TYPE bng_sessions gauge\nbng_sessions 7\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_process_is_described_by_the_usual_names() {
+        let mut exposition = Exposition::new();
+        exposition.process();
+        let text = exposition.render().unwrap();
+        for name in [
+            "process_resident_memory_bytes",
+            "process_cpu_seconds_total",
+            "process_open_fds",
+            "process_start_time_seconds",
+        ] {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            let value: f64 = value.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap();
+            assert!(value > 0.0 || name == "process_cpu_seconds_total", "{name} {value}");
+        }
     }
 
     #[test]

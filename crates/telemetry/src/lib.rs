@@ -9,5 +9,5 @@ mod logs;
 mod workers;
 
 pub use exposition::{Exposition, ExpositionError, Family, Kind};
-pub use logs::{LogConfig, LogError, LogHandle, init_logs};
+pub use logs::{LogConfig, LogError, LogGuard, LogHandle, init_logs};
 pub use workers::worker_metrics;
