@@ -113,7 +113,7 @@ impl Pipeline {
                     octets = octets.wrapping_add(frame.len() as u64);
                     access::parse(work, frame, port, entry, &tables.sessions);
                 }
-                find_sessions(work, tables, sessions);
+                find_sessions(work, tables, sessions, police.worker);
                 for (work, frame) in work.iter_mut().zip(frames.iter()) {
                     if let State::Admit(index) = work.state {
                         access::admit(work, index, frame.bytes(), tables, police);
@@ -145,7 +145,7 @@ impl Pipeline {
             if work.state == State::Route {
                 route::look_up(work, tables, &mut last);
                 match work.state {
-                    State::ToSession(index) => prefetch_downstream(index, tables, sessions),
+                    State::ToSession(index) => prefetch_downstream(index, tables, sessions, police.worker),
                     State::ToPool(_) => pools = true,
                     State::ToGroup(_) => groups = true,
                     _ => (),
@@ -157,7 +157,7 @@ impl Pipeline {
                 if let State::ToPool(number) = work.state {
                     route::from_pool(work, number, tables);
                     if let State::ToSession(index) = work.state {
-                        prefetch_downstream(index, tables, sessions);
+                        prefetch_downstream(index, tables, sessions, police.worker);
                     }
                 }
             }
@@ -189,13 +189,14 @@ impl Pipeline {
 
 /// Second stage of the access side: from the index cell to the entry.
 #[inline]
-fn find_sessions(work: &mut [Work], tables: &Tables, sessions: &[SessionCounters]) {
+fn find_sessions(work: &mut [Work], tables: &Tables, sessions: &[SessionCounters], worker: usize) {
     for work in work {
         if let State::Look(page) = work.state {
             work.state = match tables.sessions.index(page) {
                 Some(index) => {
                     tables.sessions.prefetch_up(index);
                     prefetch_index(sessions, index.0 as usize);
+                    tables.sessions.prefetch_policers(worker, index);
                     State::Admit(index)
                 }
                 None => access::no_session(work.key),
@@ -205,7 +206,8 @@ fn find_sessions(work: &mut [Work], tables: &Tables, sessions: &[SessionCounters
 }
 
 #[inline]
-fn prefetch_downstream(index: SessionIndex, tables: &Tables, sessions: &[SessionCounters]) {
+fn prefetch_downstream(index: SessionIndex, tables: &Tables, sessions: &[SessionCounters], worker: usize) {
     tables.sessions.prefetch_down(index);
     prefetch_index(sessions, index.0 as usize);
+    tables.sessions.prefetch_policers(worker, index);
 }

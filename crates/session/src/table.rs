@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bng_sync::{Arena, ArenaError, Epoch, Placement, Qsbr, prefetch_index};
 use bng_wire::{PortIndex, SessionId};
@@ -64,6 +65,8 @@ pub struct SessionTable {
     buckets: Arena<Buckets>,
     /// One array for each worker.
     credits: Box<[Arena<Credits>]>,
+    /// True once any session has had a policer: before, nobody asks for their memory.
+    policed: AtomicBool,
 }
 
 /// Most entries: cells are 32 bits wide, and the memory reserved stays below 4 GiB.
@@ -90,6 +93,7 @@ impl SessionTable {
             counters,
             buckets: Arena::new(sessions, config.placement)?,
             credits,
+            policed: AtomicBool::new(false),
         });
         let writer = SessionWriter {
             table: Arc::clone(&table),
@@ -123,6 +127,19 @@ impl SessionTable {
             && let Some(buckets) = self.buckets.get(slot as usize)
         {
             buckets.set(rates, self.credits.len(), fresh);
+            // Relaxed: it only says whether a hint to the cache is worth its while.
+            self.policed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks for the cache lines that [`SessionTable::police`] works on, where sessions have policers at all.
+    #[inline]
+    pub fn prefetch_policers(&self, worker: usize, index: SessionIndex) {
+        if self.policed.load(Ordering::Relaxed) {
+            prefetch_index(&self.buckets, index.0 as usize);
+            if let Some(credits) = self.credits.get(worker) {
+                prefetch_index(credits, index.0 as usize);
+            }
         }
     }
 
