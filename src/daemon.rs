@@ -20,7 +20,7 @@ use tracing::{error, info, warn};
 use crate::backend::{Names, Observer};
 use crate::cli::{answer, complain};
 use crate::wiring::ports::Dpdk;
-use crate::wiring::{forwarding, ports, routing, subscribers};
+use crate::wiring::{aaa, forwarding, ports, routing, subscribers};
 
 /// How long the clients may take to be told that the box goes down.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -186,6 +186,10 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
         boot_clock_s: boot_clock_s()?,
     };
     let limits = settings.limits.clone();
+    let (aaa_thread, aaa, aaa_events) = match start_aaa(config)? {
+        Some((thread, handle, events)) => (Some(thread), Some(handle), Some(events)),
+        None => (None, None, None),
+    };
     let (mut control, handle) = ControlCore::new(
         ControlConfig {
             disconnect_at_stop: config.stop.sessions == StopSessions::Disconnect,
@@ -203,12 +207,14 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
             routing: Arc::clone(&routing),
             routing_events,
             port_names: config.ports.iter().map(|port| port.name.clone()).collect(),
+            aaa: aaa.clone().zip(aaa_events),
         },
     )?;
     let observer = Arc::new(Observer {
         names,
         control: handle,
         control_counters: control.counters(),
+        aaa,
         sessions: tables.sessions,
         counters,
         status,
@@ -242,6 +248,9 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
     let outcome = control.run(stop);
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     server.stop();
+    if let Some(thread) = aaa_thread {
+        thread.join();
+    }
     // Last words to the clients are in the inject rings; the workers send them before they end.
     drop(worker_stop);
     for failure in workers.join().into_iter().filter_map(Result::err) {
@@ -250,6 +259,18 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
     routing.stop();
     outcome?;
     Ok(())
+}
+
+type RunningAaa = (bng_aaa::AaaThread, bng_aaa::AaaHandle, crossbeam_channel::Receiver<bng_aaa::Event>);
+
+/// Starts the RADIUS thread, where the configuration has RADIUS.
+fn start_aaa(config: &Config) -> anyhow::Result<Option<RunningAaa>> {
+    let Some(settings) = aaa::settings(config)? else { return Ok(None) };
+    let mut seeds = [[0; 32]; 3];
+    for seed in &mut seeds {
+        getrandom::fill(seed).map_err(|error| anyhow::anyhow!("the kernel gives no randomness: {error}"))?;
+    }
+    Ok(Some(bng_aaa::spawn(settings, seeds)?))
 }
 
 fn subscriber_settings(

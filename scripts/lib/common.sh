@@ -43,16 +43,26 @@ need_packages() {
     [ ${#missing[@]} -gt 0 ] || return 0
     say "installing ${missing[*]}"
     export DEBIAN_FRONTEND=noninteractive
+    # What is installed here is started by the tests, in their own namespaces, and not by the system.
+    local policy=/usr/sbin/policy-rc.d
+    if [ ! -e $policy ]; then
+        printf '#!/bin/sh\nexit 101\n' > $policy && chmod 755 $policy
+        trap 'rm -f /usr/sbin/policy-rc.d; trap - RETURN' RETURN
+    fi
     if ! apt-get install -y -q --no-install-recommends "${missing[@]}"; then
         apt-get update -q || die "apt-get update failed: is there a network?"
         apt-get install -y -q --no-install-recommends "${missing[@]}" || die "cannot install ${missing[*]}."
     fi
+    if [[ " ${missing[*]} " = *" freeradius "* ]] && command -v systemctl > /dev/null; then
+        systemctl disable freeradius > /dev/null 2>&1
+    fi
+    return 0
 }
 
 # What bngd is built with, what the lab is made of, and what the tests judge by.
 PACKAGES_BUILD=(gcc pkg-config libdpdk-dev libclang-dev)
 PACKAGES_LAB=(iproute2 iputils-ping ethtool procps ppp user-mode-linux busybox-static)
-PACKAGES_TEST=(tcpdump tshark python3-scapy iperf3 jq)
+PACKAGES_TEST=(tcpdump tshark python3-scapy iperf3 jq curl freeradius freeradius-utils)
 
 # The build's folder, also where CARGO_TARGET_DIR or a configuration file moves it.
 target_folder() {

@@ -49,6 +49,7 @@ pub(super) fn render(observer: &Observer) -> Result<String, BackendError> {
     control(&mut out, observer);
     ports(&mut out, observer);
     out.process();
+    super::radius::metrics(&mut out, observer)?;
     out.render().map_err(|error| BackendError::Internal(error.to_string()))
 }
 

@@ -2,11 +2,13 @@
 
 mod forwarding;
 mod metrics;
+mod radius;
 mod sessions;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bng_aaa::AaaHandle;
 use bng_api as api;
 use bng_api::BackendError;
 use bng_config::Config;
@@ -79,6 +81,8 @@ pub struct Observer {
     pub control: ControlHandle,
     /// What the control core counts.
     pub control_counters: Arc<ControlCounters>,
+    /// The RADIUS thread, where there is one.
+    pub aaa: Option<AaaHandle>,
     /// Sessions' counters.
     pub sessions: Arc<SessionTable>,
     /// Each worker's counters.
@@ -160,6 +164,10 @@ impl api::Backend for Observer {
     fn pools(&self) -> Result<api::PoolsView, BackendError> {
         let pools = self.ask(|subscribers, _, _| subscribers.pools())?;
         Ok(api::PoolsView { pools: pools.into_iter().map(|view| pool(&self.names, view)).collect() })
+    }
+
+    fn radius(&self) -> Result<api::RadiusView, BackendError> {
+        radius::view(self)
     }
 
     fn routes(&self) -> Result<api::RoutesView, BackendError> {

@@ -1,5 +1,6 @@
 //! From a validated configuration to the parts of the running process.
 
+pub mod aaa;
 pub mod forwarding;
 pub mod ports;
 pub mod routing;

@@ -1,5 +1,7 @@
 //! From the configuration to the subscribers' settings.
 
+use std::time::Duration;
+
 use bng_config as config;
 use bng_discovery::{
     AccessPort, AccessRule, ControlPriority, DiscoveryLimits, LockOutBy, LockOutPolicy, MacFilter, MacPrefix,
@@ -60,6 +62,7 @@ pub fn settings(config: &config::Config, ports: &[OpenPort], cookie_key: [u8; 32
             sessions_per_vlan_max: config.limits.sessions_max_per_vlan,
             sessions_per_line_max: config.limits.sessions_max_per_line,
             half_open_per_port_max: config.limits.half_open_max_per_port,
+            aaa_timeout: aaa_timeout(config),
             when_full: match config.limits.when_full {
                 config::WhenFull::Silent => WhenFull::Silent,
                 config::WhenFull::Error => WhenFull::Error,
@@ -97,6 +100,12 @@ const fn lock_out(from: config::LockOut) -> LockOutPolicy {
             config::LockOutBy::CircuitId => LockOutBy::CircuitId,
         },
     }
+}
+
+/// How long a verdict may take: what the RADIUS client takes at most, and a little for the way.
+fn aaa_timeout(config: &config::Config) -> Duration {
+    let of_radius = config.aaa.radius.as_ref().map(|radius| radius.requests.time_max + Duration::from_secs(1));
+    of_radius.unwrap_or(Limits::default().aaa_timeout)
 }
 
 /// A line of the configuration's access list may name several ranges: one rule for each pair of them.
@@ -190,8 +199,11 @@ fn profile(from: &config::Profile) -> Profile {
             config::DuplicateUser::Deny => DuplicateUser::Deny,
         },
         sticky_addresses: from.sticky_addresses,
-        aaa: match from.aaa {
-            config::AaaMethod::Local => AaaMethod::Local,
+        aaa: match from.aaa.as_slice() {
+            [config::AaaMethod::Radius] => AaaMethod::Remote,
+            [config::AaaMethod::Radius, ..] => AaaMethod::RemoteThenLocal,
+            [config::AaaMethod::Local, config::AaaMethod::Radius, ..] => AaaMethod::LocalThenRemote,
+            _ => AaaMethod::Local,
         },
         ..Profile::new(&from.name)
     }

@@ -1,8 +1,8 @@
 //! What the server asks of the process that it stands in.
 
 use crate::{
-    ClearReport, ClearRequest, DropsView, PoolsView, PortsView, Readiness, RoutesView, SessionFilter, SessionView,
-    SessionsView, VersionView, WorkersView,
+    ClearReport, ClearRequest, DropsView, PoolsView, PortsView, RadiusView, Readiness, RoutesView, SessionFilter,
+    SessionView, SessionsView, VersionView, WorkersView,
 };
 
 /// Why a question has no answer.
@@ -63,6 +63,12 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// See [`BackendError`].
     fn pools(&self) -> Result<PoolsView, BackendError>;
+
+    /// RADIUS servers, accounting, and requests from outside.
+    ///
+    /// # Errors
+    /// See [`BackendError`]. Without RADIUS it is empty, not an error.
+    fn radius(&self) -> Result<RadiusView, BackendError>;
 
     /// The forwarding table.
     ///

@@ -19,6 +19,6 @@ pub use filter::{FilterError, SessionFilter, VlanFilter, normalize_mac};
 pub use server::{ServeError, Server, ServerConfig, serve};
 pub use view::{
     ClearReport, ClearRequest, DropView, DropsView, ErrorView, Health, LogLevelRequest, PoolView, PoolsView, PortView,
-    PortsView, Readiness, RouteKind, RouteView, RoutesView, SessionState, SessionView, SessionsView, VersionView,
-    WayView, WorkerPortView, WorkerView, WorkersView,
+    PortsView, RadiusAccountingView, RadiusDynamicView, RadiusServerView, RadiusView, Readiness, RouteKind, RouteView,
+    RoutesView, SessionState, SessionView, SessionsView, VersionView, WayView, WorkerPortView, WorkerView, WorkersView,
 };

@@ -237,6 +237,7 @@ fn router(context: Context) -> Router {
         .route("/api/v1/workers", get(async |state: Shared| answer(state, |b| b.workers()).await))
         .route("/api/v1/drops", get(async |state: Shared| answer(state, |b| b.drops()).await))
         .route("/api/v1/ports", get(async |state: Shared| answer(state, |b| b.ports()).await))
+        .route("/api/v1/radius", get(async |state: Shared| answer(state, |b| b.radius()).await))
         .route("/api/v1/pools", get(async |state: Shared| answer(state, |b| b.pools()).await))
         .route("/api/v1/routes", get(async |state: Shared| answer(state, |b| b.routes()).await))
         .route("/api/v1/version", get(async |state: Shared| answer(state, |b| Ok(b.version())).await))

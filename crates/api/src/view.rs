@@ -1,6 +1,6 @@
 //! What is told about the running process. Counters count from the start of the process unless said otherwise.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -236,6 +236,80 @@ pub struct PoolView {
     pub used: u64,
     /// Free to give out now.
     pub free: u64,
+}
+
+/// Answer to `GET /api/v1/radius`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RadiusView {
+    /// Servers for logins, then those for accounting, each in the configuration's order.
+    pub servers: Vec<RadiusServerView>,
+    /// Logins that wait for a server.
+    pub logins_waiting: u64,
+    /// Access-Accepts that could not be used: their logins were refused.
+    pub unusable_accepts: u64,
+    /// Accounting, where it is on.
+    pub accounting: Option<RadiusAccountingView>,
+    /// Disconnect and CoA requests, where they are taken.
+    pub dynamic: Option<RadiusDynamicView>,
+}
+
+/// One RADIUS server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RadiusServerView {
+    /// `authentication` or `accounting`.
+    pub purpose: String,
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Lowest first.
+    pub priority: u8,
+    /// Whether it is alive.
+    pub alive: bool,
+    /// Requests that wait for it.
+    pub outstanding: u64,
+    /// Requests given to it, each counted once.
+    pub requests: u64,
+    /// Repetitions of them.
+    pub retransmissions: u64,
+    /// Accepts, rejects, challenges and accounting responses.
+    pub replies: u64,
+    /// Transmissions without an answer in time.
+    pub timeouts: u64,
+    /// Times that it was found dead.
+    pub deaths: u64,
+    /// Datagrams from there that were thrown away.
+    pub discarded: u64,
+    /// Mean time to an answer, in microseconds; 0 without any.
+    pub round_trip_us: u64,
+}
+
+/// RADIUS accounting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RadiusAccountingView {
+    /// Records that wait for an answer.
+    pub queued: u64,
+    /// Sessions that are accounted for.
+    pub sessions: u64,
+    /// Records that were answered.
+    pub delivered: u64,
+    /// Records that were dropped because too many waited.
+    pub dropped: u64,
+    /// Writes to the disk that failed.
+    pub disk_errors: u64,
+}
+
+/// Disconnect and CoA requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RadiusDynamicView {
+    /// Disconnect-Requests taken.
+    pub disconnects: u64,
+    /// CoA-Requests taken.
+    pub changes: u64,
+    /// Of both, those that were done.
+    pub acks: u64,
+    /// Of both, those that were refused.
+    pub naks: u64,
+    /// Datagrams that were met with silence.
+    pub discarded: u64,
 }
 
 /// Answer to `GET /api/v1/pools`.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bng_api::{
-    ClearRequest, Client, ClientError, DropsView, PoolsView, PortsView, RoutesView, ServeError, Server, ServerConfig,
-    SessionFilter, SessionState, VersionView, VlanFilter, WorkersView, serve,
+    ClearRequest, Client, ClientError, DropsView, PoolsView, PortsView, RadiusView, RoutesView, ServeError, Server,
+    ServerConfig, SessionFilter, SessionState, VersionView, VlanFilter, WorkersView, serve,
 };
 use fake::Fake;
 
@@ -68,6 +68,7 @@ fn every_view_goes_over_the_socket_and_comes_back_the_same() {
     assert_eq!(client.get::<WorkersView>("/api/v1/workers").unwrap(), bed.fake.workers().unwrap());
     assert_eq!(client.get::<DropsView>("/api/v1/drops").unwrap(), bed.fake.drops().unwrap());
     assert_eq!(client.get::<PortsView>("/api/v1/ports").unwrap(), bed.fake.ports().unwrap());
+    assert_eq!(client.get::<RadiusView>("/api/v1/radius").unwrap(), bed.fake.radius().unwrap());
     assert_eq!(client.get::<PoolsView>("/api/v1/pools").unwrap(), bed.fake.pools().unwrap());
     assert_eq!(client.get::<RoutesView>("/api/v1/routes").unwrap(), bed.fake.routes().unwrap());
     assert_eq!(client.get::<VersionView>("/api/v1/version").unwrap(), bed.fake.version());

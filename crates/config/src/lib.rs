@@ -25,14 +25,16 @@ pub use load::Machine;
 pub use model::{
     Aaa, AaaMethod, AccessMatch, AuthMethod, Config, Cores, Dhcp, Dpdk, DuplicateUser, Hugepages, Interface, Ipv4Pool,
     Ipv6Pool, Limits, LocalUser, LockOut, LockOutBy, Log, LogFormat, LogLevel, MacPrefix, MssClamp, Node, PadoMatch,
-    PadoRule, Port, Ppp, Pppoe, Profile, ProfileIpv4, ProfileIpv6, Queues, Rate, RequestRate, RequestRates,
-    RouterAdvertisements, Rss, StaticRoute, Stop, StopSessions, TagMatch, Telemetry, Tpid, WhenFull,
+    PadoRule, Port, Ppp, Pppoe, Profile, ProfileIpv4, ProfileIpv6, Queues, Radius, RadiusAccounting, RadiusDynamic,
+    RadiusDynamicClient, RadiusRequests, RadiusServer, Rate, RequestRate, RequestRates, RouterAdvertisements, Rss,
+    StaticRoute, Stop, StopSessions, TagMatch, Telemetry, Tpid, WhenFull,
 };
 pub use net::{InterfaceAddress, IpPrefix, Ipv4Prefix, Ipv6Prefix, PrefixError};
 pub use secret::Secret;
 pub use vlan::{VlanSet, VlanSetError};
 
 pub use schema::schema;
+pub use validate::FORMAT_WORDS;
 
 /// Reads and checks a configuration file and the files that it names.
 ///

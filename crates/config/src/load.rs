@@ -9,10 +9,12 @@ use crate::received::{Root, UserSection, users_file};
 use crate::source::{Extent, FileId, Mark, Sources};
 use crate::tree::Tree;
 use crate::validate::validate;
-use crate::{Config, ConfigErrors, Severity};
+use crate::{Config, ConfigErrors, Secret, Severity};
 
 /// Octets that a file may have: a user takes about 60, so this is a million of them.
 const FILE_OCTETS_MAX: u64 = 64 << 20;
+/// A shared secret should be at least this long (RFC 2865 section 3).
+const SECRET_OCTETS_ADVISED: usize = 16;
 
 /// What is asked of the machine while a configuration is checked; a test passes its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +102,36 @@ fn more_users(config: &Path, name: &str, here: &Here, out: &mut Sources) -> Vec<
             users_file(&tree, &here, out)
         }
     }
+}
+
+/// Reads a file that holds a shared secret in its one line.
+pub(crate) fn secret_file(config: &Path, name: &str, here: &Here, out: &mut Sources) -> Option<Secret> {
+    let path: PathBuf = config.parent().unwrap_or(Path::new("")).join(name);
+    let shown = path.display();
+    let octets = match open(&path) {
+        Ok(octets) => octets,
+        Err(reason) => {
+            out.error(here.at, &here.path, format!("cannot read {shown}: {reason}"), None);
+            return None;
+        }
+    };
+    if readable_by_all(&path) {
+        let help = Some(format!("it holds a secret: chmod 600 {shown}"));
+        out.warn(here.at, &here.path, format!("{shown} can be read by every user of this machine"), help);
+    }
+    let text = std::str::from_utf8(&octets).unwrap_or_default();
+    let line = text.strip_suffix('\n').unwrap_or(text);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    if line.is_empty() || line.len() > 128 || line.contains(['\n', '\r']) {
+        let reason = format!("{shown} does not hold a secret: one line of UTF-8 text, 1 to 128 octets long");
+        out.error(here.at, &here.path, reason, None);
+        return None;
+    }
+    if line.len() < SECRET_OCTETS_ADVISED {
+        let reason = format!("the secret in {shown} is shorter than {SECRET_OCTETS_ADVISED} octets: it can be guessed");
+        out.warn(here.at, &here.path, reason, None);
+    }
+    Some(Secret::new(line.to_owned()))
 }
 
 fn readable_by_all(path: &Path) -> bool {

@@ -246,8 +246,8 @@ pub struct Profile {
     pub duplicate_user: DuplicateUser,
     /// Whether the same user or line gets the same address again.
     pub sticky_addresses: bool,
-    /// Who decides about a login.
-    pub aaa: AaaMethod,
+    /// Who decides about a login, in the order in which they are asked: 1 or 2, each once.
+    pub aaa: Vec<AaaMethod>,
 }
 
 /// A rate up to which packets are forwarded.
@@ -455,6 +455,8 @@ pub enum AaaMethod {
     /// The users of [`Aaa::users`].
     #[default]
     Local,
+    /// The servers of [`Aaa::radius`].
+    Radius,
 }
 
 /// A pool of IPv4 addresses.
@@ -484,6 +486,118 @@ pub struct Ipv6Pool {
 pub struct Aaa {
     /// Users known to the box itself, those of `file` included; names are unique.
     pub users: Vec<LocalUser>,
+    /// RADIUS; `None` where there is none.
+    pub radius: Option<Radius>,
+}
+
+/// RADIUS: logins, accounting, and changes from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Radius {
+    /// NAS-Identifier, 1 to 253 octets.
+    pub nas_identifier: String,
+    /// NAS-IP-Address.
+    pub nas_ipv4: Option<Ipv4Addr>,
+    /// NAS-IPv6-Address.
+    pub nas_ipv6: Option<Ipv6Addr>,
+    /// NAS-Port-Id: a text with the places of [`FORMAT_WORDS`](crate::FORMAT_WORDS) in braces.
+    pub nas_port_id: String,
+    /// Calling-Station-Id, likewise.
+    pub calling_station_id: String,
+    /// Called-Station-Id, likewise.
+    pub called_station_id: String,
+    /// Who is asked about logins: up to 32, each at another address or port.
+    pub servers: Vec<RadiusServer>,
+    /// How often servers are asked, and when they count as dead.
+    pub requests: RadiusRequests,
+    /// Accounting; `None` for none.
+    pub accounting: Option<RadiusAccounting>,
+    /// Disconnect and CoA requests; `None`: none is taken.
+    pub dynamic: Option<RadiusDynamic>,
+}
+
+/// One RADIUS server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RadiusServer {
+    /// Its address and port.
+    pub address: SocketAddr,
+    /// The shared secret, 1 to 128 octets.
+    pub secret: Secret,
+    /// The address to send from, of the same family; `None` for the kernel's choice.
+    pub source: Option<IpAddr>,
+    /// Lowest first; equals share the load.
+    pub priority: u8,
+    /// Share of the load, 1 to 100.
+    pub weight: u8,
+    /// Whether it answers Status-Server.
+    pub status_server: bool,
+    /// Whether its replies to logins must carry Message-Authenticator.
+    pub require_message_authenticator: bool,
+}
+
+/// How often servers are asked, and when they count as dead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RadiusRequests {
+    /// Time to the first repetition.
+    pub timeout: Duration,
+    /// The longest time between repetitions.
+    pub timeout_max: Duration,
+    /// Transmissions to one server before the next is asked.
+    pub transmissions: u8,
+    /// How long a request may take over all servers.
+    pub time_max: Duration,
+    /// Unanswered transmissions in a row that a dead server has had.
+    pub dead_after_timeouts: u32,
+    /// And its silence.
+    pub dead_after: Duration,
+    /// A dead server without Status-Server is tried again after this time.
+    pub dead_time: Duration,
+    /// Time between probes of a dead server.
+    pub probe_interval: Duration,
+    /// Requests outstanding at most.
+    pub outstanding_max: usize,
+}
+
+/// Accounting by RADIUS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RadiusAccounting {
+    /// Who is told: 1 to 32.
+    pub servers: Vec<RadiusServer>,
+    /// Time between interims that wins over a server's, at least a minute; `None`: the server's.
+    pub interim: Option<Duration>,
+    /// By how many hundredths an interval may be shortened at random, 0 to 50.
+    pub interim_jitter_percent: u32,
+    /// Where records outlive an outage and a restart.
+    pub folder: PathBuf,
+    /// Records kept at most.
+    pub records_max: usize,
+    /// Octets of memory for them at most.
+    pub records_octets_max: usize,
+    /// Whether servers are told when the box starts and stops.
+    pub on_off: bool,
+}
+
+/// Disconnect and CoA requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RadiusDynamic {
+    /// Where to listen; at least one, no wildcard.
+    pub listen: Vec<SocketAddr>,
+    /// Who may ask; at least one.
+    pub clients: Vec<RadiusDynamicClient>,
+    /// How far Event-Timestamp may be off.
+    pub window: Duration,
+    /// Whether Event-Timestamp must be there.
+    pub require_event_timestamp: bool,
+}
+
+/// Who may send Disconnect and CoA requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RadiusDynamicClient {
+    /// Its address.
+    pub address: IpAddr,
+    /// The shared secret, 1 to 128 octets.
+    pub secret: Secret,
+    /// Whether its requests must carry Message-Authenticator.
+    pub require_message_authenticator: bool,
 }
 
 /// One local user.

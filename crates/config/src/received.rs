@@ -186,8 +186,10 @@ section! {
         with duplicate_user: DuplicateUser = "allow",
         /// Give the same user, or else the same line, the same address and prefixes again where they are free.
         with sticky_addresses: bool = "true",
-        /// Who decides about a login.
-        with aaa: AaaMethod = "local",
+        /// Who decides about a login: `local`, `radius`, or a list of both. `[radius, local]`: the local users where no
+        /// RADIUS server answers; a refusal by RADIUS stands. `[local, radius]`: RADIUS about names that are not among
+        /// the local users; a wrong password stands.
+        with aaa: ChainValue = "local",
     }
 }
 
@@ -399,6 +401,129 @@ section! {
     struct AaaSection {
         /// Users known to the box itself.
         with local: LocalSection = "{}",
+        /// RADIUS servers. Left out, there are none.
+        optional radius: RadiusSection,
+    }
+}
+
+section! {
+    /// RADIUS: logins, accounting, and changes from outside.
+    struct RadiusSection {
+        /// NAS-Identifier. Default: the node's name.
+        optional nas_identifier: Text<253>,
+        /// NAS-IP-Address.
+        optional nas_ip_address: Parsed<Ipv4Addr>,
+        /// NAS-IPv6-Address.
+        optional nas_ipv6_address: Parsed<Ipv6Addr>,
+        /// NAS-Port-Id: a text with {node}, {port}, {outer_vlan}, {inner_vlan}, {vlans}, {session_id}, {mac} (02:..),
+        /// {mac_dash} (02-..), {mac_dot}, {mac_plain}, {local_mac}, {circuit_id} and {remote_id} in it.
+        with nas_port_id: AnyText<253> = "'{port}:{vlans}'",
+        /// Calling-Station-Id, likewise.
+        with calling_station_id: AnyText<253> = "'{mac}'",
+        /// Called-Station-Id, likewise.
+        with called_station_id: AnyText<253> = "'{local_mac}'",
+        /// Who is asked about logins.
+        with servers: List<RadiusServerSection> = "[]",
+        /// How often servers are asked, and when they count as dead.
+        with requests: RadiusRequestsSection = "{}",
+        /// Accounting. Left out, there is none.
+        optional accounting: RadiusAccountingSection,
+        /// Disconnect and CoA requests (RFC 5176). Left out, none is taken.
+        optional dynamic: RadiusDynamicSection,
+    }
+}
+
+section! {
+    /// One RADIUS server.
+    struct RadiusServerSection {
+        /// Its address.
+        required address: Parsed<IpAddr>,
+        /// Its port. Default: 1812, for accounting 1813.
+        optional port: Int<1, 65_535>,
+        /// A file with the shared secret, 1 to 128 octets in one line; a relative path starts at this file's folder.
+        required secret_file: Text<4096>,
+        /// The address to send from. Default: the kernel's choice.
+        optional source: Parsed<IpAddr>,
+        /// The server with the lowest number that is alive is asked; those with the same number share the load.
+        with priority: Int<0, 255> = "0",
+        /// Share of the load among servers of the same priority.
+        with weight: Int<1, 100> = "1",
+        /// Whether it answers Status-Server (RFC 5997): so it is found alive again without a login as the trial.
+        with status_server: bool = "true",
+        /// Whether its replies to logins must carry Message-Authenticator (CVE-2024-3596). Turn it off only for a server
+        /// that cannot send it.
+        with require_message_authenticator: bool = "true",
+    }
+}
+
+section! {
+    /// How often servers are asked, and when they count as dead.
+    struct RadiusRequestsSection {
+        /// Time to the first repetition (RFC 5080: IRT).
+        with timeout: Time<100, 60_000> = "2s",
+        /// The longest time between repetitions (MRT).
+        with timeout_max: Time<100, 120_000> = "16s",
+        /// Transmissions to one server before the next is asked.
+        with transmissions: Int<1, 10> = "3",
+        /// How long a request may take over all servers (MRD).
+        with time_max: Time<1000, 120_000> = "30s",
+        /// A server that lets so many transmissions in a row go unanswered ...
+        with dead_after_timeouts: Int<1, 100> = "3",
+        /// ... and has been silent for so long is dead.
+        with dead_after: Time<0, 300_000> = "5s",
+        /// A dead server without Status-Server is tried again after this time.
+        with dead_time: Time<1000, 3_600_000> = "60s",
+        /// Time between Status-Server probes of a dead server.
+        with probe_interval: Time<200, 300_000> = "5s",
+        /// Requests outstanding at most.
+        with outstanding_max: Int<1, 65_536> = "16384",
+    }
+}
+
+section! {
+    /// Accounting by RADIUS (RFC 2866).
+    struct RadiusAccountingSection {
+        /// Who is told.
+        required servers: List<RadiusServerSection>,
+        /// Time between interims; it wins over a server's. Default: the server's (Acct-Interim-Interval), never less than
+        /// a minute; without one, none are sent.
+        optional interim: Time<60_000, 86_400_000>,
+        /// By how many hundredths an interval may be shortened at random, so that interims are spread.
+        with interim_jitter: Int<0, 50> = "10",
+        /// The folder in which records that no server has answered are kept, over a restart too.
+        with folder: PathValue = "/var/lib/bngd/accounting",
+        /// Records kept at most; of more, the oldest are dropped and counted.
+        with records_max: Int<100, 10_000_000> = "300000",
+        /// Memory for them at most.
+        with records_octets_max: Octets<65_536, 4_294_967_295> = "256MiB",
+        /// Whether servers are told when the box starts and stops (Accounting-On and -Off).
+        with on_off: bool = "true",
+    }
+}
+
+section! {
+    /// Disconnect and CoA requests (RFC 5176).
+    struct RadiusDynamicSection {
+        /// Where to listen: addresses of this box with a port, usually 3799.
+        required listen: List<Parsed<SocketAddr>>,
+        /// Who may ask; all others are met with silence.
+        required clients: List<RadiusDynamicClientSection>,
+        /// How far a request's Event-Timestamp may be off.
+        with window: Time<1000, 3_600_000> = "300s",
+        /// Whether requests must carry Event-Timestamp.
+        with require_event_timestamp: bool = "false",
+    }
+}
+
+section! {
+    /// Who may send Disconnect and CoA requests.
+    struct RadiusDynamicClientSection {
+        /// Its address.
+        required address: Parsed<IpAddr>,
+        /// A file with the shared secret, as for servers.
+        required secret_file: Text<4096>,
+        /// Whether its requests must carry Message-Authenticator.
+        with require_message_authenticator: bool = "false",
     }
 }
 
@@ -582,6 +707,7 @@ words!(MssClamp {
 
 words!(AaaMethod {
     "local" => Local: "the users of `aaa.local`",
+    "radius" => Radius: "the servers of `aaa.radius`",
 });
 
 words!(LogLevel {
@@ -601,6 +727,10 @@ words!(StopSessions {
     "keep" => Keep: "clients are left up for the next start",
     "disconnect" => Disconnect: "every client gets a PADT",
 });
+
+impl TextForm for SocketAddr {
+    const EXPECTED: &'static str = "ADDRESS:PORT (192.0.2.1:3799, [2001:db8::1]:3799)";
+}
 
 impl TextForm for IpAddr {
     const EXPECTED: &'static str = "an IP address";
@@ -765,6 +895,35 @@ impl Decode for QueuesValue {
 
     fn schema() -> Value {
         json!({ "anyOf": [Int::<1, 64>::schema(), QueuesSection::schema()] })
+    }
+}
+
+/// One method, or several in the order in which they are asked.
+#[derive(Debug, Clone)]
+pub(crate) struct ChainValue(pub(crate) Vec<AaaMethod>);
+
+impl Decode for ChainValue {
+    fn decode(tree: &Tree, here: &Here, out: &mut Sources) -> Option<Self> {
+        if !matches!(tree.kind, Kind::List(_)) {
+            return AaaMethod::decode(tree, here, out).map(|method| Self(vec![method]));
+        }
+        let list = List::<AaaMethod>::decode(tree, here, out)?;
+        let mut methods: Vec<AaaMethod> = Vec::new();
+        for method in &list.0 {
+            if methods.contains(&method.value) {
+                out.error(method.here.at, &method.here.path, "this method is already in the list", None);
+            }
+            methods.push(method.value);
+        }
+        if methods.is_empty() {
+            out.error(tree.at, &here.path, "at least one method is needed: `local` or `radius`", None);
+            return None;
+        }
+        Some(Self(methods))
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [AaaMethod::schema(), List::<AaaMethod>::schema()] })
     }
 }
 

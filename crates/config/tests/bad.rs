@@ -354,6 +354,98 @@ fn users_come_from_a_file_beside_the_configuration() {
     assert!(shown.contains("did you mean `password`?") && !shown.contains("hunter3"), "{shown}");
 }
 
+/// A configuration with RADIUS, and its secret beside it.
+const RADIUS: &str = r#"aaa:
+  radius:
+    nas_port_id: "{node}/{port}:{outer_vlan}.{inner_vlan}"
+    servers:
+      - {address: 192.0.2.10, secret_file: radius.secret, priority: 1, weight: 2}
+      - {address: "2001:db8::10", port: 11812, source: "2001:db8::1", secret_file: radius.secret}
+    accounting: {servers: [{address: 192.0.2.10, secret_file: radius.secret}], interim: 10m}
+    dynamic: {listen: ["198.51.100.1:3799"], clients: [{address: 192.0.2.10, secret_file: radius.secret}]}
+  local:
+"#;
+
+/// What to replace in [`RADIUS`], with what, and the one error: line from `aaa:` on, path, reason's beginning.
+#[rustfmt::skip]
+const RADIUS_ERRORS: &[(&str, &str, usize, &str, &str)] = &[
+    ("192.0.2.10, secret_file: radius.secret, prio", "0.0.0.0, secret_file: radius.secret, prio", 5, "servers[0].address", "0.0.0.0 is no address of a server"),
+    ("\"2001:db8::10\", port: 11812, source: \"2001:db8::1\"", "192.0.2.10", 6, "servers[1].address", "the server 192.0.2.10:1812 is already in the list"),
+    ("source: \"2001:db8::1\"", "source: 192.0.2.1", 6, "servers[1].source", "192.0.2.1 cannot reach 2001:db8::10"),
+    ("priority: 1", "priority: 256", 5, "servers[0].priority", "expected a whole number from 0 to 255"),
+    ("weight: 2", "secret: x", 5, "servers[0].secret", "unknown key `secret`"),
+    ("radius.secret, priority", "none.secret, priority", 5, "servers[0].secret_file", "cannot read "),
+    ("radius.secret, priority", "two-lines, priority", 5, "servers[0].secret_file", ""),
+    ("interim: 10m", "interim: 30s", 7, "accounting.interim", "expected a time from 1m to 24h"),
+    ("{servers: [{address: 192.0.2.10, secret_file: radius.secret}], interim: 10m}", "{servers: []}", 7, "accounting.servers", "accounting needs a server"),
+    ("198.51.100.1:3799", "0.0.0.0:3799", 8, "dynamic.listen[0]", "0.0.0.0:3799 is no address with a port to listen at"),
+    ("198.51.100.1:3799", "198.51.100.1", 8, "dynamic.listen[0]", "expected ADDRESS:PORT"),
+    ("{node}/", "{mode}/", 3, "nas_port_id", "`{mode}` is not known"),
+    ("{node}/", "{node/", 3, "nas_port_id", "a brace has no partner"),
+    ("{node}/", "node}/", 3, "nas_port_id", "a brace has no partner"),
+];
+
+#[test]
+fn radius_is_read_with_its_secrets_and_each_error_has_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bng.yaml");
+    let file = |name: &str, text: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::write(folder.path().join(name), text).unwrap();
+        std::fs::set_permissions(folder.path().join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    file("radius.secret", "0123456789abcdef\n");
+    file("two-lines", "one\ntwo\n");
+    let whole = |radius: &str| {
+        let text = GOOD.replace("aaa:\n  local:\n", radius);
+        text.replace("    ipv6: {prefix_pool", "    aaa: [radius, local]\n    ipv6: {prefix_pool")
+    };
+    let config = load_text(&path, &whole(RADIUS), &machine()).unwrap_or_else(|errors| panic!("{errors}"));
+    assert!(!config.warnings.iter().any(|warning| warning.path.starts_with("aaa")), "{:?}", config.warnings);
+    assert_eq!(config.profiles[0].aaa, [bng_config::AaaMethod::Radius, bng_config::AaaMethod::Local]);
+    let radius = config.aaa.radius.as_ref().unwrap();
+    assert_eq!(radius.nas_identifier, "bng1");
+    assert_eq!(radius.servers[0].address, "192.0.2.10:1812".parse().unwrap());
+    assert_eq!(radius.servers[1].address, "[2001:db8::10]:11812".parse().unwrap());
+    assert_eq!(radius.servers[0].secret.expose(), "0123456789abcdef");
+    assert_eq!(radius.accounting.as_ref().unwrap().servers[0].address, "192.0.2.10:1813".parse().unwrap());
+    assert!(!format!("{config:?}").contains("0123456789abcdef"), "a secret is shown");
+
+    let first = whole(RADIUS).lines().position(|line| line == "aaa:").unwrap();
+    for (from, to, line, below, reason) in RADIUS_ERRORS {
+        assert!(RADIUS.contains(from), "{from}");
+        let errors = load_text(&path, &whole(&RADIUS.replace(from, to)), &machine()).unwrap_err();
+        let errors: Vec<_> = errors.problems.iter().filter(|problem| problem.severity == Severity::Error).collect();
+        let found: Vec<_> = errors.iter().map(|it| (it.place.line, it.path.as_str(), it.reason.as_str())).collect();
+        let first_fits = found.first().is_some_and(|(at, path, text)| {
+            *at == first + line && *path == format!("aaa.radius.{below}") && text.starts_with(reason)
+        });
+        assert!(first_fits && errors.len() == 1, "{to}: {found:?}");
+        assert!(!errors.iter().any(|error| error.to_string().contains("one\ntwo")), "a secret is shown");
+    }
+
+    // What is worth a warning.
+    file("radius.secret", "short");
+    let text = whole(RADIUS).replace("priority: 1", "require_message_authenticator: false");
+    let config = load_text(&path, &text, &machine()).unwrap();
+    let warnings: Vec<_> = config.warnings.iter().map(|warning| warning.reason.as_str()).collect();
+    assert!(warnings.iter().any(|reason| reason.contains("CVE-2024-3596")), "{warnings:?}");
+    assert!(warnings.iter().any(|reason| reason.contains("shorter than 16 octets")), "{warnings:?}");
+
+    // Methods without servers, twice, or none.
+    for (methods, reason) in [
+        ("radius", "no RADIUS server is there to ask"),
+        ("[local, radius]", "no RADIUS server is there to ask"),
+        ("[local, local]", "this method is already in the list"),
+        ("[]", "at least one method is needed"),
+        ("diameter", "expected `local` or `radius`"),
+    ] {
+        let text = GOOD.replace("    ipv6: {prefix_pool", &format!("    aaa: {methods}\n    ipv6: {{prefix_pool"));
+        let errors = load_text(&path, &text, &machine()).unwrap_err();
+        assert!(errors.problems.iter().any(|it| it.reason.starts_with(reason)), "{methods}: {errors}");
+    }
+}
+
 #[test]
 fn a_password_under_a_misspelt_key_is_not_shown() {
     let errors = check(&GOOD.replace("password: hunter2", "pasword: hunter2")).unwrap_err();

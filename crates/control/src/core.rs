@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bng_aaa::{AaaHandle, Event as AaaEvent};
 use bng_dataplane::{PuntClass, Reason};
 use bng_fib::Fib;
 use bng_routing::{Event, RoutingHandle};
@@ -69,6 +70,8 @@ pub struct CoreParts {
     pub routing_events: Receiver<Event>,
     /// The ports' names, by index.
     pub port_names: Vec<String>,
+    /// The RADIUS thread, and what it says; `None` where none is configured: every login that would need it is refused.
+    pub aaa: Option<(AaaHandle, Receiver<AaaEvent>)>,
 }
 
 /// Why the control core cannot run.
@@ -91,6 +94,9 @@ pub struct ControlCore {
     reader: Reader,
     poll: Poll,
     questions: QuestionQueue,
+    aaa_events: Option<Receiver<AaaEvent>>,
+    /// The RADIUS thread knows that the process stops.
+    aaa_told: bool,
     counters: Arc<ControlCounters>,
     actions: Vec<Action>,
 }
@@ -111,10 +117,13 @@ impl ControlCore {
         }
         let (handle, questions) = control_channel(waker);
         let (punt, inject) = parts.workers.into_iter().map(|rings| (rings.punt, rings.inject)).unzip();
+        let (aaa, aaa_events) = parts.aaa.unzip();
         let core = Self {
             config,
             subscribers: parts.subscribers,
-            executor: Executor::new(parts.sessions, parts.pools, parts.bindings, parts.port_names),
+            executor: Executor::new(parts.sessions, parts.pools, parts.bindings, parts.port_names, aaa),
+            aaa_events,
+            aaa_told: false,
             injector: Injector::new(inject),
             punt,
             host: Host::new(parts.interfaces, parts.fib, parts.routing, parts.routing_events),
@@ -180,6 +189,9 @@ impl ControlCore {
             self.subscribers.handle_timeout(now, &mut self.actions);
             done += self.actions.len();
         }
+        if let Some(events) = &self.aaa_events {
+            done += self.executor.aaa_events(now, events, &mut self.subscribers, &mut self.actions);
+        }
         while let Ok(question) = self.questions.0.try_recv() {
             question(&mut self.subscribers, now, &mut self.actions);
             done += 1;
@@ -242,15 +254,25 @@ impl ControlCore {
         }
     }
 
+    /// Whether all is done: the sessions as configured, then the last words to the RADIUS servers.
     fn stopped(&mut self, now: Instant, since: Instant) -> bool {
-        if !self.config.disconnect_at_stop || self.subscribers.is_empty() {
-            return true;
-        }
         let late = now.duration_since(since) > self.config.stop_timeout;
-        if late {
+        if self.aaa_told {
+            return late || self.executor.aaa().is_none_or(AaaHandle::is_finished);
+        }
+        let empty = self.subscribers.is_empty();
+        if self.config.disconnect_at_stop && !empty && !late {
+            return false;
+        }
+        if self.config.disconnect_at_stop && late {
             warn!(sessions = self.subscribers.gauges().live, "stopping took too long: sessions are given up");
         }
-        late
+        self.aaa_told = true;
+        if let Some(aaa) = self.executor.aaa() {
+            aaa.finish(self.config.disconnect_at_stop && empty);
+            return false;
+        }
+        true
     }
 
     fn sleep(&mut self, now: Instant, events: &mut Events) -> Result<(), ControlError> {

@@ -5,8 +5,13 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bng_aaa::{AaaHandle, Event as AaaEvent};
 use bng_session::{PoolMaps, SessionIndex, SessionTotals, SessionWriter};
-use bng_subscriber::{AaaVerdict, Action, AuthFailure, Input, PoolIndex, SubscriberKey, Subscribers};
+use bng_subscriber::{
+    AaaVerdict, Action, AuthFailure, EndCause, EventKind, Input, PoolIndex, SessionEvent, SessionState, SubscriberKey,
+    Subscribers,
+};
+use crossbeam_channel::Receiver;
 use hashbrown::HashMap;
 use tracing::error;
 
@@ -40,7 +45,11 @@ pub(crate) struct Executor {
     /// Whose entry is being removed.
     removing: HashMap<SessionIndex, SubscriberKey>,
     port_names: Vec<String>,
+    aaa: Option<AaaHandle>,
 }
+
+/// Events of the RADIUS thread heard in one turn.
+const AAA_EVENTS_PER_TURN_MAX: usize = 256;
 
 impl Executor {
     pub(crate) fn new(
@@ -48,8 +57,9 @@ impl Executor {
         pools: Arc<PoolMaps>,
         bindings: Vec<PoolBinding>,
         port_names: Vec<String>,
+        aaa: Option<AaaHandle>,
     ) -> Self {
-        Self { sessions, pools, bindings, installed: Vec::new(), removing: HashMap::new(), port_names }
+        Self { sessions, pools, bindings, installed: Vec::new(), removing: HashMap::new(), port_names, aaa }
     }
 
     /// Carries out `actions` and those that follow from them, and leaves `actions` empty.
@@ -103,11 +113,14 @@ impl Executor {
                         error!(%address, "an address outside every pool has no way into the routing table");
                     }
                     Action::Authenticate(request) => {
-                        // No profile can be configured with a remote AAA yet; refusing is the safe answer if one is.
-                        let verdict = AaaVerdict::from(AuthFailure::Unreachable);
-                        subscribers.handle(now, Input::AaaResult { request: request.request, verdict }, &mut follow_up);
+                        let id = request.request;
+                        if !self.aaa.as_ref().is_some_and(|aaa| aaa.authenticate(request)) {
+                            let verdict = AaaVerdict::from(AuthFailure::Unreachable);
+                            subscribers.handle(now, Input::AaaResult { request: id, verdict }, &mut follow_up);
+                        }
                     }
                     Action::Event(event) => {
+                        self.tell_aaa(now, &event, subscribers);
                         let port = self.port_names.get(usize::from(event.line.port.0)).map_or("?", String::as_str);
                         log::write(&event, port);
                     }
@@ -116,6 +129,81 @@ impl Executor {
             }
             actions.append(&mut follow_up);
         }
+    }
+
+    /// What accounting has to know of a session.
+    fn tell_aaa(&self, now: Instant, event: &SessionEvent, subscribers: &Subscribers) {
+        let Some(aaa) = &self.aaa else { return };
+        let key = event.key;
+        match &event.what {
+            EventKind::Ipv4Up { .. } => {
+                if let Some(view) = subscribers.session(now, key) {
+                    aaa.up(view, self.totals(key));
+                }
+            }
+            // A client that never said who it is left nothing there.
+            EventKind::Ended { cause, .. } if event.user.is_some() => aaa.ended(key, *cause),
+            EventKind::Final { totals } if event.user.is_some() => aaa.final_counters(key, *totals),
+            _ => {}
+        }
+    }
+
+    /// The RADIUS thread.
+    pub(crate) fn aaa(&self) -> Option<&AaaHandle> {
+        self.aaa.as_ref()
+    }
+
+    /// What a session has carried so far.
+    fn totals(&self, key: SubscriberKey) -> SessionTotals {
+        self.index(key).map_or_else(SessionTotals::default, |index| self.sessions.table().totals(index))
+    }
+
+    /// Hears the RADIUS thread. Returns how much there was to do.
+    pub(crate) fn aaa_events(
+        &mut self,
+        now: Instant,
+        events: &Receiver<AaaEvent>,
+        subscribers: &mut Subscribers,
+        actions: &mut Vec<Action>,
+    ) -> usize {
+        let mut done = 0;
+        for event in events.try_iter().take(AAA_EVENTS_PER_TURN_MAX) {
+            done += 1;
+            match event {
+                AaaEvent::Verdict { request, verdict } => {
+                    subscribers.handle(now, Input::AaaResult { request, verdict }, actions);
+                }
+                AaaEvent::ReadUsage(key) => {
+                    // One that is being removed gives its last counters by itself.
+                    if let (Some(aaa), Some(_)) = (&self.aaa, self.index(key)) {
+                        aaa.usage(key, self.totals(key));
+                    }
+                }
+                AaaEvent::Disconnect { ticket, sessions } => {
+                    let mut found = false;
+                    for key in sessions {
+                        let live = subscribers.session(now, key).is_some_and(|it| it.state != SessionState::Removing);
+                        if live {
+                            found = true;
+                            subscribers.handle(now, Input::Clear { key, cause: EndCause::AdminReset }, actions);
+                        }
+                    }
+                    if let Some(aaa) = &self.aaa {
+                        aaa.done(ticket, found);
+                    }
+                }
+                AaaEvent::Change { ticket, sessions, change } => {
+                    let mut found = false;
+                    for key in sessions {
+                        found |= subscribers.change(now, key, &change, actions);
+                    }
+                    if let Some(aaa) = &self.aaa {
+                        aaa.done(ticket, found);
+                    }
+                }
+            }
+        }
+        done
     }
 
     fn remember(&mut self, key: SubscriberKey, index: SessionIndex) {

@@ -117,11 +117,20 @@ pub struct Usage {
     pub ipv4: Counts,
     /// By IPv6.
     pub ipv6: Counts,
+    /// Both together, where they are not counted apart: it is told in the sums alone.
+    pub together: Counts,
 }
 
 impl Usage {
+    /// What is not counted apart.
+    #[must_use]
+    pub fn sum(together: Counts) -> Self {
+        Self { together, ..Self::default() }
+    }
+
     fn write(&self, list: &mut AttributeList) -> Result<(), DoesNotFit> {
-        let sum = self.ipv4.combine(self.ipv6, u64::saturating_add);
+        let apart = self.ipv4.combine(self.ipv6, u64::saturating_add);
+        let sum = apart.combine(self.together, u64::saturating_add);
         for (low, high, octets) in [
             (number::ACCT_INPUT_OCTETS, number::ACCT_INPUT_GIGAWORDS, sum.input_octets),
             (number::ACCT_OUTPUT_OCTETS, number::ACCT_OUTPUT_GIGAWORDS, sum.output_octets),
@@ -133,6 +142,9 @@ impl Usage {
         }
         list.push_integer(number::ACCT_INPUT_PACKETS, halves(sum.input_packets).1)?;
         list.push_integer(number::ACCT_OUTPUT_PACKETS, halves(sum.output_packets).1)?;
+        if sum != apart {
+            return Ok(());
+        }
         for (first, counts) in
             [(number::BNGD_IPV4_INPUT_OCTETS, self.ipv4), (number::BNGD_IPV6_INPUT_OCTETS, self.ipv6)]
         {
@@ -546,6 +558,7 @@ impl Accounting {
         let Some(entry) = self.sessions.get_mut(&session) else { return false };
         entry.usage.ipv4 = entry.usage.ipv4.combine(usage.ipv4, u64::max);
         entry.usage.ipv6 = entry.usage.ipv6.combine(usage.ipv6, u64::max);
+        entry.usage.together = entry.usage.together.combine(usage.together, u64::max);
         true
     }
 
@@ -595,8 +608,10 @@ impl Accounting {
     }
 
     fn push(&mut self, now: Now, session: u64, kind: Kind, attributes: AttributeList, out: &mut Vec<Action>) {
-        // A Stop is kept at once: a crash must not lose it. The others are kept when a first attempt has failed.
-        let persisted = kind == Kind::Stop;
+        // A Stop is kept at once: a crash must not lose it. The others are kept when a first attempt has failed, or where
+        // they have to wait for theirs.
+        let waits = self.retry_at.is_some() || self.queue.in_flight() >= self.window;
+        let persisted = kind == Kind::Stop || waits && !kind.is_whole_box();
         let entry = Entry { kind, session, attributes, event: now, age_s: 0, in_flight: false, persisted, attempts: 0 };
         let octets = persisted.then(|| entry.to_octets());
         count(&mut self.counters.queued, kind);

@@ -503,6 +503,12 @@ impl Client {
         self.keys.len()
     }
 
+    /// Requests that wait for a server, probes counted.
+    #[must_use]
+    pub fn outstanding_at(&self, server: u8) -> usize {
+        self.servers.get(usize::from(server)).map_or(0, |server| server.outstanding)
+    }
+
     /// Sockets in use for a server; they only become more, up to [`ClientConfig::sockets_max`].
     #[must_use]
     pub fn sockets(&self, server: u8) -> usize {
@@ -629,7 +635,10 @@ impl Client {
         let Some(entry) = self.table.get(index as usize).and_then(Option::as_ref) else { return };
         let (server_index, holder, asked, sent_at) = (entry.server, entry.holder, entry.asked, entry.sent_at);
         let over = entry.ends_at.is_some_and(|end| end <= now);
-        let may_repeat = entry.transmissions < self.config.transmissions_per_server;
+        // Where nobody is alive a login gets its "unreachable" after one try, so that what comes next in a chain can
+        // decide while the client still waits. Accounting has time.
+        let hopeless = self.config.purpose == Purpose::Authentication && !self.any_alive();
+        let may_repeat = entry.transmissions < self.config.transmissions_per_server && !hopeless;
         let died = self.silence(now, server_index, sent_at, out);
         if holder == Holder::Probe {
             self.close(now, index, false);

@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 
 use crate::{ClearReport, ClearRequest};
 use crate::{
-    Client, ClientError, DropsView, FilterError, PoolsView, PortsView, RoutesView, SessionFilter, SessionState,
-    VersionView, VlanFilter, WorkersView, normalize_mac,
+    Client, ClientError, DropsView, FilterError, PoolsView, PortsView, RadiusView, RoutesView, SessionFilter,
+    SessionState, VersionView, VlanFilter, WorkersView, normalize_mac,
 };
 
 /// Exit code where bngd said no, or was asked for what does not exist.
@@ -79,6 +79,8 @@ enum Show {
     },
     /// Address and prefix pools.
     Pools,
+    /// RADIUS servers, accounting, and requests from outside.
+    Radius,
     /// The forwarding table.
     Routes,
     /// What runs, and since when.
@@ -259,6 +261,7 @@ fn execute(cli: Cli, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
         Command::Show(Show::Workers) => view.get::<WorkersView>("workers", show::workers),
         Command::Show(Show::Drops { all }) => view.get::<DropsView>("drops", |drops| show::drops(drops, all)),
         Command::Show(Show::Pools) => view.get::<PoolsView>("pools", show::pools),
+        Command::Show(Show::Radius) => view.get::<RadiusView>("radius", show::radius),
         Command::Show(Show::Routes) => view.get::<RoutesView>("routes", show::routes),
         Command::Show(Show::Version) => view.get::<VersionView>("version", show::version),
         Command::Clear(Clear::Session { id, filter, all, yes }) => {

@@ -1,7 +1,9 @@
 //! What each view looks like to a person.
 
 use super::table::{Side, Table, list};
-use crate::{DropsView, PoolsView, PortsView, RoutesView, SessionView, SessionsView, VersionView, WorkersView};
+use crate::{
+    DropsView, PoolsView, PortsView, RadiusView, RoutesView, SessionView, SessionsView, VersionView, WorkersView,
+};
 
 const L: Side = Side::Left;
 const R: Side = Side::Right;
@@ -261,6 +263,60 @@ pub(super) fn pools(view: &PoolsView) -> String {
         ]);
     }
     table.render()
+}
+
+pub(super) fn radius(view: &RadiusView) -> String {
+    if view.servers.is_empty() {
+        return "no RADIUS server\n".into();
+    }
+    let mut table = Table::new(&[
+        ("SERVER", L),
+        ("PURPOSE", L),
+        ("PRIORITY", R),
+        ("STATE", L),
+        ("WAITING", R),
+        ("REQUESTS", R),
+        ("REPEATED", R),
+        ("REPLIES", R),
+        ("TIMEOUTS", R),
+        ("DEATHS", R),
+        ("DISCARDED", R),
+        ("MEAN-MS", R),
+    ]);
+    for server in &view.servers {
+        table.row([
+            server.address.to_string(),
+            server.purpose.clone(),
+            server.priority.to_string(),
+            if server.alive { "alive" } else { "dead" }.to_owned(),
+            server.outstanding.to_string(),
+            server.requests.to_string(),
+            server.retransmissions.to_string(),
+            server.replies.to_string(),
+            server.timeouts.to_string(),
+            server.deaths.to_string(),
+            server.discarded.to_string(),
+            format!("{:.1}", server.round_trip_us as f64 / 1000.0),
+        ]);
+    }
+    let mut text = table.render();
+    text.push_str(&format!(
+        "logins waiting: {}, accepts that could not be used: {}\n",
+        view.logins_waiting, view.unusable_accepts
+    ));
+    if let Some(it) = &view.accounting {
+        text.push_str(&format!(
+            "accounting: {} sessions, {} records waiting, {} delivered, {} dropped, {} disk errors\n",
+            it.sessions, it.queued, it.delivered, it.dropped, it.disk_errors
+        ));
+    }
+    if let Some(it) = &view.dynamic {
+        text.push_str(&format!(
+            "requests from outside: {} disconnects, {} changes; {} done, {} refused, {} thrown away\n",
+            it.disconnects, it.changes, it.acks, it.naks, it.discarded
+        ));
+    }
+    text
 }
 
 pub(super) fn routes(view: &RoutesView) -> String {

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use bng_api::{
     Backend, BackendError, ClearReport, ClearRequest, DropView, DropsView, PoolView, PoolsView, PortView, PortsView,
-    Readiness, RouteKind, RouteView, RoutesView, SessionFilter, SessionState, SessionView, SessionsView, VersionView,
-    WorkerPortView, WorkerView, WorkersView,
+    RadiusAccountingView, RadiusDynamicView, RadiusServerView, RadiusView, Readiness, RouteKind, RouteView, RoutesView,
+    SessionFilter, SessionState, SessionView, SessionsView, VersionView, WorkerPortView, WorkerView, WorkersView,
 };
 
 /// Keeps sessions in memory, and what it was told.
@@ -128,6 +128,30 @@ impl Backend for Fake {
                 tx_octets: 7,
                 tx_errors: 8,
             }],
+        })
+    }
+
+    fn radius(&self) -> Result<RadiusView, BackendError> {
+        let server = |purpose: &str, port, alive| RadiusServerView {
+            purpose: purpose.into(),
+            address: ([192, 0, 2, 10], port).into(),
+            priority: 0,
+            alive,
+            outstanding: 1,
+            requests: 10,
+            retransmissions: 2,
+            replies: 9,
+            timeouts: 3,
+            deaths: u64::from(!alive),
+            discarded: 0,
+            round_trip_us: 1250,
+        };
+        Ok(RadiusView {
+            servers: vec![server("authentication", 1812, true), server("accounting", 1813, false)],
+            logins_waiting: 1,
+            unusable_accepts: 0,
+            accounting: Some(RadiusAccountingView { queued: 4, sessions: 3, delivered: 9, dropped: 0, disk_errors: 0 }),
+            dynamic: Some(RadiusDynamicView { disconnects: 1, changes: 2, acks: 2, naks: 1, discarded: 5 }),
         })
     }
 

@@ -6,7 +6,10 @@ mod interfaces;
 mod pools;
 mod ports;
 mod profiles;
+mod radius;
 mod users;
+
+pub use radius::FORMAT_WORDS;
 
 use std::path::Path;
 
@@ -40,6 +43,7 @@ pub(crate) fn validate(
     let access = access::access(&root, out);
     pools::compare_with_interfaces(&root, &ipv4_pools, &ipv6_pools, &interfaces, out);
     let users = users::users(&root, more_users, out);
+    let radius = radius::radius(file, &root, &node.name, out);
     let telemetry = telemetry(&root, out);
     if root.stop.sessions.value == StopSessions::Keep {
         let here = &root.stop.sessions.here;
@@ -69,7 +73,7 @@ pub(crate) fn validate(
         ipv4_pools: ipv4_pools.into_iter().collect::<Option<_>>()?,
         ipv6_pools: ipv6_pools.into_iter().collect::<Option<_>>()?,
         priority_maps,
-        aaa: Aaa { users },
+        aaa: Aaa { users, radius },
         telemetry,
         stop: Stop { sessions: root.stop.sessions.value },
         limits: Limits {

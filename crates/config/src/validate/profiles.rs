@@ -94,7 +94,7 @@ fn profile(
         ipv4,
         ipv6,
         mss_clamp: section.mss_clamp.value,
-        aaa: section.aaa.value,
+        aaa: section.aaa.0.clone(),
     })
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn users(root: &Root, more: Vec<At<UserSection>>, out: &mut Sources) 
             }
         }
     }
-    let asked = root.profiles.0.iter().any(|(_, p)| p.as_ref().is_some_and(|p| p.aaa.value == AaaMethod::Local));
+    let asked = root.profiles.0.iter().any(|(_, p)| p.as_ref().is_some_and(|p| p.aaa.0.contains(&AaaMethod::Local)));
     if asked && all.is_empty() && local.file.is_none() {
         out.hint(local.here.at, &local.here.path, "there is no user: nobody can log in", None);
     }

@@ -187,6 +187,7 @@ pub fn build() -> World {
             routing: Arc::clone(&routing),
             routing_events,
             port_names: vec!["access0".into(), "core0".into()],
+            aaa: None,
         },
     )
     .expect("a control core");
