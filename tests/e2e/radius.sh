@@ -28,7 +28,7 @@ radius_server() {
     LAB_STARTED+=("$!")
     within 15 "FreeRADIUS at $address" radius_ready "$folder/server.log"
 }
-radius_ready() { tail -n 3 "$1" | grep -q 'Ready to process requests'; }
+radius_ready() { grep -q 'Ready to process requests' "$1"; }
 # radius_stop ADDRESS: ends it.
 radius_stop() {
     lab_stop "${RADIUS_PROCESS[$1]}"

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn p33_the_magic_addresses_are_no_addresses() {
+    fn the_magic_addresses_are_no_addresses() {
         let names = Names { ipv4_pools: [(b"gold".to_vec(), PoolIndex(1))].into(), ..Names::default() };
         let of = |framed_ip| {
             let reply = Reply { framed_ip: Some(framed_ip), ipv4_pool: Some(b"gold".to_vec()), ..Reply::default() };

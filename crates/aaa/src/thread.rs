@@ -17,6 +17,7 @@ use bng_session::SessionTotals;
 use bng_subscriber::{AaaRequest, AaaVerdict, AuthFailure, EndCause, RequestId, SessionView, SubscriberKey};
 use bng_wire::Line;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use hashbrown::HashMap;
 use mio::{Events, Poll, Token, Waker};
 use tracing::{debug, error, info, warn};
 
@@ -148,6 +149,8 @@ struct Aaa {
     next_login: u64,
     told: Option<Told>,
     dynamic: Option<DynamicServer>,
+    /// The socket that each request came to that the control core is working on: its answer leaves from there.
+    asked_at: HashMap<bng_radius::server::Ticket, usize>,
     /// For Acct-Session-Id.
     instance: u32,
     next_serial: u64,
@@ -217,6 +220,7 @@ impl Aaa {
             next_login: 0,
             told,
             dynamic,
+            asked_at: HashMap::new(),
             instance,
             next_serial: u64::from(run) << 40,
             unusable_accepts: 0,
@@ -332,7 +336,8 @@ impl Aaa {
                 if let Some(dynamic) = &mut self.dynamic {
                     dynamic.answer(Instant::now(), ticket, answer, &mut out);
                 }
-                self.answer(0, out);
+                let place = self.asked_at.remove(&ticket).unwrap_or(0);
+                self.answer(place, out);
             }
             // Whoever asked may have given up.
             Message::Show(sender) => drop(sender.send(self.snapshot())),
@@ -682,6 +687,7 @@ impl Aaa {
                     if sessions.is_empty() {
                         self.refuse(ticket, ErrorCause::SessionContextNotFound, &mut more);
                     } else {
+                        self.asked_at.insert(ticket, place);
                         self.event(Event::Disconnect { ticket: Ticket(ticket), sessions });
                     }
                 }
@@ -700,6 +706,7 @@ impl Aaa {
                                     }
                                 }
                             }
+                            self.asked_at.insert(ticket, place);
                             self.event(Event::Change { ticket: Ticket(ticket), sessions, change });
                         }
                     }

@@ -6,6 +6,7 @@ cat > "$LAB_FOLDER/users" << 'USERS'
 
 alias@example.net Cleartext-Password := "secret4"
 	User-Name = "user4-real@example.net",
+	Acct-Interim-Interval = 60,
 	Class = 0x410042ff,
 	Class += 0x7365636f6e64
 USERS
@@ -21,6 +22,11 @@ MAC=$mac TARGETS=$HOST ROUTES=203.0.113.0/24 POST='for size in 0 17 100 1464 200
 ping_from "$NS_INET" 20 "$(sessions '.sessions[0].ipv4')" -s 700
 address=$(sessions '.sessions[0].ipv4')
 within 5 "the Start" records_are "$HOST" '."Acct-Status-Type" == "Start"' 1
+# Within the interval, shortened by a tenth at most; nothing flows meanwhile, so that its counters are known.
+counted=$(sessions '.sessions[0] | "\(.packets_up) \(.octets_up) \(.packets_down) \(.octets_down)"')
+within 70 "an Interim" records_are "$HOST" '."Acct-Status-Type" == "Interim-Update"' 1
+equal "the Interim's counters" "$(detail "$HOST" | jq -r 'select(."Acct-Status-Type" == "Interim-Update") |
+    [."Acct-Input-Packets", ."Acct-Input-Octets", ."Acct-Output-Packets", ."Acct-Output-Octets"] | join(" ")')" "$counted"
 hang_up cli0 "$LAB_CLIENT"
 within 8 "the Stop" records_are "$HOST" '."Acct-Status-Type" == "Stop"' 1
 capture_end wire
@@ -33,10 +39,10 @@ equal "the Stop's counters" "$found" "$wanted"
 at_least "packets in" "${found%% *}" 40
 equal "gigawords" "$(records "$HOST" '."Acct-Status-Type" == "Stop" and ."Acct-Input-Gigawords" == "0" and ."Acct-Output-Gigawords" == "0"')" 1
 equal "names, addresses and causes" "$(detail "$HOST" | jq -r 'select(."Acct-Session-Time" or ."Acct-Status-Type" == "Start")
-    | [."Acct-Status-Type", ."User-Name", ."Framed-IP-Address", ."Acct-Authentic", ."Acct-Terminate-Cause" // "-"] | join(" ")' | tr '\n' '|')" \
+    | select(."Acct-Status-Type" != "Interim-Update") | [."Acct-Status-Type", ."User-Name", ."Framed-IP-Address", ."Acct-Authentic", ."Acct-Terminate-Cause" // "-"] | join(" ")' | tr '\n' '|')" \
     "Start user4-real@example.net $address RADIUS -|Stop user4-real@example.net $address RADIUS User-Request|"
 # A JSON object keeps one of the two of a name.
-equal "Class, both, in each record" "$(grep -cE 'Class = 0x(410042ff|7365636f6e64)$' "$(radius_folder "$HOST")/log/detail")" 4
+equal "Class, both, in each record" "$(grep -cE 'Class = 0x(410042ff|7365636f6e64)$' "$(radius_folder "$HOST")/log/detail")" 6
 equal "different session ids in Start and Stop" "$(detail "$HOST" | jq -r 'select(."User-Name") | ."Acct-Session-Id"' | sort -u | wc -l)" 1
 
 # Ended by the operator, and by a client that just dies.
