@@ -17,7 +17,7 @@ use bng_sync::{FrameConsumer, FrameProducer, Placement, frame_ring};
 use bng_worker::{IdleConfig, Stop, Worker, WorkerParts, WorkerStatus};
 use tracing::{error, info, warn};
 
-use crate::backend::{Names, Observer};
+use crate::backend::{Names, Observer, Watching};
 use crate::cli::{answer, complain};
 use crate::wiring::ports::Dpdk;
 use crate::wiring::{aaa, forwarding, ports, routing, subscribers};
@@ -141,6 +141,8 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
     let counters: Vec<Arc<WorkerCounters>> = (0..count).map(|_| Arc::default()).collect();
     let status: Vec<Arc<WorkerStatus>> = (0..count).map(|_| Arc::default()).collect();
     let worker_stop = Stop::new();
+    let (worker_watches, watch_readers) = bng_dataplane::watches(count);
+    let mut worker_watches = worker_watches.into_iter();
     let mut rings = Vec::with_capacity(count);
     let mut parts = Vec::with_capacity(count);
     let mut seed = [0; 8];
@@ -157,9 +159,13 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
             pools: Arc::clone(&tables.pools),
             ports: Arc::clone(&port_table),
         };
-        let (Some(of_worker), Some(status)) = (counters.get(number), status.get(number)) else { continue };
+        let (Some(of_worker), Some(status), Some(watch)) =
+            (counters.get(number), status.get(number), worker_watches.next())
+        else {
+            continue;
+        };
         parts.push(WorkerParts {
-            stages: Pipeline::new(number, read, Arc::clone(of_worker), PipelineConfig::default()),
+            stages: Pipeline::new(number, read, Arc::clone(of_worker), PipelineConfig::default()).with_watch(watch),
             ports: share,
             peers,
             pool: dpdk.pool.clone(),
@@ -223,6 +229,7 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
         started: Instant::now(),
         ports: observed_ports(config, dpdk, &macs, &shares.spread),
         limits,
+        watching: Watching::new(watch_readers, Arc::clone(&tables.fib)),
     });
     let workers = start_workers(dpdk, parts)?;
     // Behind `workers`, and so dropped before them.

@@ -4,6 +4,9 @@ mod forwarding;
 mod metrics;
 mod radius;
 mod sessions;
+mod watch;
+
+pub use watch::Watching;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -99,6 +102,8 @@ pub struct Observer {
     pub ports: Vec<ObservedPort>,
     /// What is allowed at most.
     pub limits: Limits,
+    /// The watches of clients.
+    pub watching: Watching,
 }
 
 fn call_error(error: CallError) -> BackendError {
@@ -219,6 +224,18 @@ impl api::Backend for Observer {
             }
         })?;
         Ok(api::ClearReport { cleared })
+    }
+
+    fn watch(&self, filter: &api::SessionFilter) -> Result<api::WatchView, BackendError> {
+        watch::begin(self, filter)
+    }
+
+    fn watch_read(&self, id: &str) -> Result<api::WatchReading, BackendError> {
+        watch::read(self, id, false)
+    }
+
+    fn watch_end(&self, id: &str) -> Result<api::WatchReading, BackendError> {
+        watch::read(self, id, true)
     }
 
     fn set_log_level(&self, level: &str) -> Result<(), BackendError> {

@@ -2,7 +2,7 @@
 
 use crate::{
     ClearReport, ClearRequest, DropsView, PoolsView, PortsView, RadiusView, Readiness, RoutesView, SessionFilter,
-    SessionView, SessionsView, VersionView, WorkersView,
+    SessionView, SessionsView, VersionView, WatchReading, WatchView, WorkersView,
 };
 
 /// Why a question has no answer.
@@ -93,6 +93,25 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// See [`BackendError`]. No match is a report of none, not an error.
     fn clear(&self, request: &ClearRequest) -> Result<ClearReport, BackendError>;
+
+    /// Begins to watch the clients that match `filter`: at most eight sessions, and a MAC address with or without one.
+    ///
+    /// # Errors
+    /// [`BackendError::NotFound`] where nothing matches, [`BackendError::Invalid`] where too much does,
+    /// [`BackendError::Busy`] where as many watches are on as may be.
+    fn watch(&self, filter: &SessionFilter) -> Result<WatchView, BackendError>;
+
+    /// What a watch has seen since it was read last. A watch that is not read for ten seconds ends.
+    ///
+    /// # Errors
+    /// [`BackendError::NotFound`] where there is no such watch (any more).
+    fn watch_read(&self, id: &str) -> Result<WatchReading, BackendError>;
+
+    /// Ends a watch; what it has seen to the last.
+    ///
+    /// # Errors
+    /// As for [`Backend::watch_read`].
+    fn watch_end(&self, id: &str) -> Result<WatchReading, BackendError>;
 
     /// Changes how much is logged: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as
     /// `info,bng_routing=debug`.

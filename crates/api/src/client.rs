@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{ClearReport, ClearRequest, ErrorView, LogLevelRequest, SessionFilter, SessionView, SessionsView};
+use crate::{WatchReading, WatchRequest, WatchView};
 
 /// Why a question got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +108,30 @@ impl Client {
     /// See [`ClientError`].
     pub fn set_log_level(&self, level: &str) -> Result<LogLevelRequest, ClientError> {
         self.post("/api/v1/log-level", &LogLevelRequest { level: level.to_owned() })
+    }
+
+    /// Begins a watch.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn watch(&self, filter: &SessionFilter) -> Result<WatchView, ClientError> {
+        self.post("/api/v1/watch", &WatchRequest { filter: filter.clone() })
+    }
+
+    /// Reads a watch.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn watch_read(&self, id: &str) -> Result<WatchReading, ClientError> {
+        self.post(&format!("/api/v1/watch/{}/read", escape(id)), &())
+    }
+
+    /// Ends a watch.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn watch_end(&self, id: &str) -> Result<WatchReading, ClientError> {
+        self.post(&format!("/api/v1/watch/{}/end", escape(id)), &())
     }
 
     fn send(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Bytes, ClientError> {

@@ -12,6 +12,7 @@ mod connections;
 mod filter;
 mod server;
 mod view;
+mod watch;
 
 pub use backend::{Backend, BackendError};
 pub use client::{Client, ClientError};
@@ -22,3 +23,4 @@ pub use view::{
     PortsView, RadiusAccountingView, RadiusDynamicView, RadiusServerView, RadiusView, Readiness, RouteKind, RouteView,
     RoutesView, SessionState, SessionView, SessionsView, VersionView, WayView, WorkerPortView, WorkerView, WorkersView,
 };
+pub use watch::{SentFrame, WatchReading, WatchRequest, WatchView, WatchedFrame, WatchedStage};

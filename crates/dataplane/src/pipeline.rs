@@ -15,6 +15,7 @@ use crate::limit::Limiter;
 use crate::ports::{PortRole, PortTable};
 use crate::reason::Reason;
 use crate::route::Last;
+use crate::watch::{WorkerWatch, finish_watched};
 use crate::work::{Police, State, Work};
 use crate::{access, core_side, route};
 
@@ -55,6 +56,7 @@ pub struct Pipeline {
     work: [Work; BURST_FRAMES_MAX],
     unknown: Limiter,
     errors: Limiter,
+    watch: Option<WorkerWatch>,
 }
 
 impl Pipeline {
@@ -69,6 +71,21 @@ impl Pipeline {
             work: [Work::IDLE; BURST_FRAMES_MAX],
             unknown: Limiter::new(config.unknown_sessions_per_second_max),
             errors: Limiter::new(config.errors_per_second_max),
+            watch: None,
+        }
+    }
+
+    /// The same, with clients that may be watched.
+    #[must_use]
+    pub fn with_watch(self, watch: WorkerWatch) -> Self {
+        Self { watch: Some(watch), ..self }
+    }
+
+    /// Control sends `frame` on `port`: told where its client is watched. The frame itself does not pass here.
+    #[inline]
+    pub fn injected(&mut self, port: PortIndex, frame: &[u8], now_ms: u64) {
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.is_active()) {
+            watch.injected(port, frame, now_ms, &self.tables.sessions);
         }
     }
 
@@ -99,7 +116,41 @@ impl Pipeline {
         F: FrameBuf,
         S: Sink<F>,
     {
-        let Self { worker, tables, counters, work, unknown, errors } = self;
+        if self.watch.as_ref().is_some_and(WorkerWatch::is_active) {
+            self.process_watched(port, frames, now_ms, sink);
+        } else {
+            self.stages::<F, S, false>(port, frames, now_ms, sink);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn process_watched<F, S>(
+        &mut self,
+        port: PortIndex,
+        frames: &mut ArrayVec<F, BURST_FRAMES_MAX>,
+        now_ms: u64,
+        sink: &mut S,
+    ) where
+        F: FrameBuf,
+        S: Sink<F>,
+    {
+        self.stages::<F, S, true>(port, frames, now_ms, sink);
+    }
+
+    /// The stages. Twice in the program, so that a watch costs those nothing who are not watched.
+    #[inline(always)]
+    fn stages<F, S, const WATCHED: bool>(
+        &mut self,
+        port: PortIndex,
+        frames: &mut ArrayVec<F, BURST_FRAMES_MAX>,
+        now_ms: u64,
+        sink: &mut S,
+    ) where
+        F: FrameBuf,
+        S: Sink<F>,
+    {
+        let Self { worker, tables, counters, work, unknown, errors, watch } = self;
         let count = frames.len();
         let work = work.get_mut(..count).unwrap_or(&mut []);
         let sessions = tables.sessions.worker_counters(*worker).unwrap_or(&[]);
@@ -180,15 +231,22 @@ impl Pipeline {
             sent: Sent::default(),
             neighbour: None,
         };
-        for (work, frame) in work.iter().zip(frames.drain(..)) {
-            end.finish(work, frame, sink);
+        match watch {
+            Some(watch) if WATCHED => {
+                finish_watched(&mut end, watch, work.iter().copied().zip(frames.drain(..)), sink);
+            }
+            _ => {
+                for (work, frame) in work.iter().zip(frames.drain(..)) {
+                    end.finish(work, frame, sink);
+                }
+            }
         }
         end.sent.flush(counters);
     }
 }
 
 /// Second stage of the access side: from the index cell to the entry.
-#[inline]
+#[inline(always)]
 fn find_sessions(work: &mut [Work], tables: &Tables, sessions: &[SessionCounters], worker: usize) {
     for work in work {
         if let State::Look(page) = work.state {
@@ -205,7 +263,7 @@ fn find_sessions(work: &mut [Work], tables: &Tables, sessions: &[SessionCounters
     }
 }
 
-#[inline]
+#[inline(always)]
 fn prefetch_downstream(index: SessionIndex, tables: &Tables, sessions: &[SessionCounters], worker: usize) {
     tables.sessions.prefetch_down(index);
     prefetch_index(sessions, index.0 as usize);

@@ -11,7 +11,7 @@ use crate::reason::Reason;
 use crate::work::{Family, State, Work};
 
 /// Asks for what the FIB reads first.
-#[inline]
+#[inline(always)]
 pub(crate) fn prefetch(work: &Work, tables: &Tables) {
     match work.family {
         Family::V4 => tables.fib.prefetch4(VrfId(work.vrf), work.dst4),
@@ -105,7 +105,7 @@ fn no_hop(work: &Work) -> Reason {
 }
 
 /// The session of a pool address.
-#[inline]
+#[inline(always)]
 pub(crate) fn from_pool(work: &mut Work, number: u16, tables: &Tables) {
     let index = match work.family {
         Family::V4 => tables.pools.v4(number).and_then(|map| map.get(work.dst4)),

@@ -17,9 +17,18 @@ pub trait Stages {
         now_ms: u64,
         outlet: &mut Outlet,
     );
+
+    /// Control sends `frame` on `port`: for stages that want to know.
+    #[inline]
+    fn injected(&mut self, _port: PortIndex, _frame: &[u8], _now_ms: u64) {}
 }
 
 impl Stages for Pipeline {
+    #[inline]
+    fn injected(&mut self, port: PortIndex, frame: &[u8], now_ms: u64) {
+        Pipeline::injected(self, port, frame, now_ms);
+    }
+
     #[inline]
     fn process(
         &mut self,

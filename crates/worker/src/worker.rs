@@ -334,6 +334,9 @@ impl<S: Stages> Worker<S> {
     fn take_injected(&mut self, now_ms: u64) -> bool {
         let Self { inject, outlet, stages, frames, pool, .. } = self;
         let taken = inject.pop_batch(INJECT_FRAMES_MAX, |meta, bytes| {
+            if meta.kind == InjectKind::Transmit as u8 {
+                stages.injected(PortIndex(meta.port), bytes, now_ms);
+            }
             injected(meta, bytes, pool, outlet, |port, frame, outlet| {
                 frames.push(frame);
                 stages.process(port, frames, now_ms, outlet);

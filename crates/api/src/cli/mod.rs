@@ -2,6 +2,7 @@
 
 mod show;
 mod table;
+mod watch;
 
 use std::io::{IsTerminal as _, Write};
 use std::net::IpAddr;
@@ -53,6 +54,10 @@ enum Command {
     /// End sessions: their clients get a PADT.
     #[command(subcommand)]
     Clear(Clear),
+    /// Show the way of a client's frames through the box: every stage, and how each ended.
+    Trace(watch::TraceArgs),
+    /// Write what a client sends and gets to a pcap file.
+    Capture(watch::CaptureArgs),
     /// Change what is logged.
     #[command(subcommand)]
     Log(Log),
@@ -269,6 +274,8 @@ fn execute(cli: Cli, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
             let report = clear(&client, filter, all, yes, view.terminal)?;
             view.print(&report, |report| format!("{} being ended\n", show::count(report.cleared, "session")))
         }
+        Command::Trace(args) => watch::trace(&client, args, cli.json, view.terminal),
+        Command::Capture(args) => watch::capture(&client, args, view.terminal),
         Command::Log(Log::Level { level }) => {
             let answer = client.set_log_level(&level)?;
             view.print(&answer, |answer| format!("log level is now {}\n", answer.level))

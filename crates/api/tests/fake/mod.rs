@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use bng_api::{
     Backend, BackendError, ClearReport, ClearRequest, DropView, DropsView, PoolView, PoolsView, PortView, PortsView,
     RadiusAccountingView, RadiusDynamicView, RadiusServerView, RadiusView, Readiness, RouteKind, RouteView, RoutesView,
-    SessionFilter, SessionState, SessionView, SessionsView, VersionView, WorkerPortView, WorkerView, WorkersView,
+    SentFrame, SessionFilter, SessionState, SessionView, SessionsView, VersionView, WatchReading, WatchView,
+    WatchedFrame, WatchedStage, WorkerPortView, WorkerView, WorkersView,
 };
 
 /// Keeps sessions in memory, and what it was told.
@@ -14,6 +15,10 @@ pub(crate) struct Fake {
     pub(crate) sessions: Mutex<Vec<SessionView>>,
     pub(crate) log_level: Mutex<String>,
     pub(crate) ready: Mutex<bool>,
+    /// Watches that were begun and not ended.
+    pub(crate) watches: Mutex<u64>,
+    /// Readings of a watch.
+    pub(crate) readings: Mutex<u64>,
 }
 
 pub(crate) fn session(number: u16, user: Option<&str>) -> SessionView {
@@ -42,6 +47,28 @@ pub(crate) fn session(number: u16, user: Option<&str>) -> SessionView {
         mru: 1492,
         circuit_id: Some("dslam1 eth 0/1:100".into()),
         remote_id: None,
+    }
+}
+
+/// A frame from session 1's client (number 1) or to it (number 2).
+fn watched(number: u64) -> WatchedFrame {
+    let client = "020000000001020000000 0fe8864".replace(' ', "");
+    let from = "0200000000fe0200000000018864";
+    let core = "0200000001fe0200000001010800";
+    let (port, frame, to, sent) =
+        if number == 1 { ("access0", from, "core0", core) } else { ("core0", core, "access0", client.as_str()) };
+    let stage = |stage: &str, what: &str| WatchedStage { stage: stage.into(), what: what.into() };
+    WatchedFrame {
+        worker: 0,
+        number,
+        time_unix_ms: 1_700_000_000_123 + number,
+        port: port.into(),
+        octets: 1514,
+        frame: frame.into(),
+        stages: vec![stage("ethernet", "an address > another"), stage("out", "1514 octets")],
+        verdict: "sent".into(),
+        reason: None,
+        sent: vec![SentFrame { port: to.into(), octets: 1514, frame: sent.into() }],
     }
 }
 
@@ -204,6 +231,30 @@ impl Backend for Fake {
         let before = all.len();
         all.retain(|session| !request.filter.matches(session));
         Ok(ClearReport { cleared: (before - all.len()) as u64 })
+    }
+
+    fn watch(&self, filter: &SessionFilter) -> Result<WatchView, BackendError> {
+        let sessions = self.sessions(filter)?.sessions;
+        let Some(first) = sessions.first() else { return Err(BackendError::NotFound("no session matches".into())) };
+        *self.watches.lock().unwrap() += 1;
+        Ok(WatchView { id: "0-1".into(), sessions: vec![first.id.clone()], macs: vec![first.mac.clone()] })
+    }
+
+    /// A packet up in the first reading, one down in the second, nothing after.
+    fn watch_read(&self, id: &str) -> Result<WatchReading, BackendError> {
+        if id != "0-1" {
+            return Err(BackendError::NotFound(format!("no watch {id}: it has ended")));
+        }
+        let mut readings = self.readings.lock().unwrap();
+        *readings += 1;
+        let frames = if *readings < 3 { vec![watched(*readings)] } else { Vec::new() };
+        Ok(WatchReading { frames, lost: 7, active: *readings < 3 })
+    }
+
+    fn watch_end(&self, id: &str) -> Result<WatchReading, BackendError> {
+        let reading = self.watch_read(id)?;
+        *self.watches.lock().unwrap() -= 1;
+        Ok(reading)
     }
 
     fn set_log_level(&self, level: &str) -> Result<(), BackendError> {

@@ -9,3 +9,4 @@ mod field_cases;
 mod noise;
 mod several;
 mod upstream;
+mod watch;

@@ -141,6 +141,8 @@ fn a_member_without_an_address_holds_its_own_flows_alone() {
         // Whoever holds it finds by the same hash for whom.
         let fib = &bed.pipeline.tables().fib;
         let member = fib.group_member(group, flow::hash(&packet, fib.flow_seed()));
+        // So many of one session are held each second, and no more.
+        bed.now_ms += 100;
         if member == NextHop::Neighbour(of[1]) {
             bed.punts(ACCESS, &up(&packet), PuntClass::Host, Reason::NeighbourUnresolved);
             held += 1;
