@@ -133,6 +133,8 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
     let names = Arc::new(Names::of(config, &settings));
 
     let interfaces = routing::twins(config, &macs)?;
+    // Before the routes are entered: the first reading finds the links as they are.
+    let _links = routing::watch_links(&dpdk.ports, &interfaces)?;
     let routing_settings = routing::settings(config, &macs, &interfaces, tables.pool_routes.clone())?;
     let (routing, routing_events) = bng_routing::spawn(routing_settings, tables.fib_writer)?;
     let routing = Arc::new(routing);

@@ -56,13 +56,16 @@ need_packages() {
     if [[ " ${missing[*]} " = *" freeradius "* ]] && command -v systemctl > /dev/null; then
         systemctl disable freeradius > /dev/null 2>&1
     fi
+    if [[ " ${missing[*]} " = *" frr "* ]] && command -v systemctl > /dev/null; then
+        systemctl disable frr > /dev/null 2>&1
+    fi
     return 0
 }
 
 # What bngd is built with, what the lab is made of, and what the tests judge by.
 PACKAGES_BUILD=(gcc pkg-config libdpdk-dev libclang-dev)
 PACKAGES_LAB=(iproute2 iputils-ping ethtool procps ppp user-mode-linux busybox-static)
-PACKAGES_TEST=(tcpdump tshark python3-scapy iperf3 jq curl freeradius freeradius-utils)
+PACKAGES_TEST=(tcpdump tshark python3-scapy iperf3 jq curl freeradius freeradius-utils frr)
 
 # The build's folder, also where CARGO_TARGET_DIR or a configuration file moves it.
 target_folder() {

@@ -12,6 +12,7 @@
 LAB_UML=$REPOSITORY/tests/uml
 LAB_STARTED=()    # process ids, oldest first
 LAB_NAMESPACES=() # names that were made here
+LAB_FRR=()        # pathspaces of FRR that were made here
 LAB_FOLDER=''
 
 # lab_begin PREFIX: names the namespaces PREFIXaccess, PREFIXcore, PREFIXinet, PREFIXbngd and makes them.
@@ -142,6 +143,8 @@ lab_end() {
     LAB_STARTED=()
     for name in ${LAB_NAMESPACES[@]+"${LAB_NAMESPACES[@]}"}; do ip netns delete "$name"; done
     LAB_NAMESPACES=()
+    for name in ${LAB_FRR[@]+"${LAB_FRR[@]}"}; do rm -rf "/var/run/frr/$name"; done
+    LAB_FRR=()
     [ -z "$LAB_FOLDER" ] || rm -rf "$LAB_FOLDER"
     LAB_FOLDER=''
 }

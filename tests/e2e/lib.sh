@@ -4,6 +4,7 @@
 
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../scripts/lib/common.sh"
 . "$REPOSITORY/scripts/lib/lab.sh"
+. "$REPOSITORY/scripts/lib/frr.sh"
 
 # What cases use.
 # shellcheck disable=SC2034
@@ -37,15 +38,15 @@ within() {
     fail "$what: not within $((turns / 10)) s"
 }
 
-# config [SED-EXPRESSION...]: configs/quickstart.yaml for this lab's namespaces, changed by the expressions, as
-# $CONFIG.
+# config [SED-EXPRESSION...]: configs/quickstart.yaml, or what CONFIG_FROM names, for this lab's namespaces, changed by
+# the expressions, as $CONFIG.
 config() {
     local expression arguments=()
     for expression; do arguments+=(-e "$expression"); done
     CONFIG=$LAB_FOLDER/bngd.yaml
     sed -e "s/netns: access\>/netns: $NS_ACCESS/" -e "s/netns: core\>/netns: $NS_CORE/" \
         -e "s|socket: .*|socket: $LAB_FOLDER/api/api.sock|" ${arguments[@]+"${arguments[@]}"} \
-        "$REPOSITORY/configs/quickstart.yaml" > "$CONFIG"
+        "$REPOSITORY/configs/${CONFIG_FROM:-quickstart.yaml}" > "$CONFIG"
 }
 # bngd [SED-EXPRESSION...]: starts it with such a configuration.
 bngd() {

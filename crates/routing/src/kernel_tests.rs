@@ -758,3 +758,34 @@ fn a_group_of_next_hop_objects_is_followed() {
         lab.until(&mut peer, "one way", || lab.header("203.0.113.9").is_some_and(|header| header[5] == 2));
     });
 }
+
+#[test]
+fn a_link_that_goes_down_takes_its_ways_out_and_up_brings_them_back() {
+    in_own_namespace(|| {
+        let (mut lab, second) = lab_of_two();
+        let mut peer = Neighbour::new();
+        let via = ["nexthop", "via", "198.51.100.2", "nexthop", "via", "192.0.2.2"];
+        ip_command(&[&["route", "add", "203.0.113.0/24"][..], &via].concat());
+        lab.add("198.18.0.0/15", "192.0.2.2");
+        ip_command(&["-6", "route", "add", "2001:db8:7::/48", "via", "2001:db8:2::2"]);
+        lab.until(&mut peer, "a route of two ways", || lab.shares_are("203.0.113.9", &[(2, 128), (5, 128)]));
+        peer.until(&lab.twin, "a route of one", |_| lab.header("198.18.0.9").and(lab.header("2001:db8:7::9")));
+        let carrier = second.carrier().expect("a descriptor");
+        let resyncs = lab.handle.counts().resyncs;
+        for _ in 0..3 {
+            carrier.set(false).expect("Linux 5.0 or later");
+            lab.until(&mut peer, "the other way alone", || {
+                lab.header("203.0.113.9").is_some_and(|header| header[5] == 2)
+                    && lab.leads_to("198.18.0.9") == NextHop::Unreachable
+                    && lab.leads_to("2001:db8:7::9") == NextHop::Unreachable
+                    && lab.leads_to("192.0.2.77") == NextHop::Unreachable
+            });
+            assert_eq!(lab.leads_to("192.0.2.1"), NextHop::Local, "an address of the router stays one");
+            carrier.set(true).expect("Linux 5.0 or later");
+            // The kernel forgets the neighbours of a link that goes down, but for those that were entered.
+            lab.until(&mut peer, "both ways", || lab.shares_are("203.0.113.9", &[(2, 128), (5, 128)]));
+            peer.until(&lab.twin, "the one way", |_| lab.header("198.18.0.9").and(lab.header("2001:db8:7::9")));
+        }
+        assert_eq!(lab.handle.counts().resyncs, resyncs, "the tables need not be read for that");
+    });
+}

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 pub use handle::{RoutingHandle, spawn};
 pub use held::{HELD_PER_TARGET_MAX, HELD_TARGETS_MAX, HeldPackets, Hold};
-pub use twin::{InterfaceAddress, Twin, TwinConfig};
+pub use twin::{Carrier, InterfaceAddress, Twin, TwinConfig};
 pub use types::{
     Event, InterfaceConfig, PoolRoute, Prefix, ResolveTarget, RouteAction, RouteSource, RouteView, RoutingConfig,
     RoutingCounts, StaticRoute, WayView,

@@ -79,6 +79,14 @@ impl Twin {
         self.if_index
     }
 
+    /// A second way to the device, for whoever watches the port's link.
+    ///
+    /// # Errors
+    /// The process has no room for another descriptor.
+    pub fn carrier(&self) -> io::Result<Carrier> {
+        Ok(Carrier { device: self.device.try_clone()?, name: self.name.clone() })
+    }
+
     /// Takes the next frame that the kernel sends, from the Ethernet header on, and says how long it is.
     ///
     /// # Errors
@@ -94,6 +102,31 @@ impl Twin {
     /// What the kernel says: `InvalidInput` for a frame that is shorter than its header.
     pub fn write(&self, frame: &[u8]) -> io::Result<()> {
         (&self.device).write(frame).map(|_| ())
+    }
+}
+
+/// Says whether a twin's port has a link. It outlives the twin's other users no longer than they do: the device goes
+/// when the last of them does.
+#[derive(Debug)]
+pub struct Carrier {
+    device: File,
+    name: String,
+}
+
+impl Carrier {
+    /// The twin's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Gives the twin a carrier or takes it away. Without one, routing daemons withdraw what leads by it, and the
+    /// workers' routes do not lead by it either.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set(&self, up: bool) -> io::Result<()> {
+        bng_sync::tap::set_carrier(&self.device, up)
     }
 }
 

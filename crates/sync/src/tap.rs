@@ -1,9 +1,9 @@
-//! Attaching to a Linux tap device: the one system call of the routing crate that no safe wrapper offers. It lives
-//! here because `unsafe` is kept to three crates, and this is the one of them that knows no DPDK.
+//! Attaching to a Linux tap device, and its carrier: the system calls of the routing crate that no safe wrapper offers.
+//! They live here because `unsafe` is kept to three crates, and this is the one of them that knows no DPDK.
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 /// The longest name of a network interface, in octets (the kernel's `IFNAMSIZ` less its closing zero).
@@ -44,6 +44,23 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
     Ok(device.into())
 }
 
+/// Says whether the tap that `device` is attached to has a carrier: without one the kernel keeps addresses and routes,
+/// says so to routing daemons, and sends nothing. It has one from the moment it is attached to.
+///
+/// # Errors
+/// What the kernel says: `InvalidInput` for a descriptor that is no tap, or before Linux 5.0.
+pub fn set_carrier(device: impl AsFd, up: bool) -> io::Result<()> {
+    /// `_IOW('T', 226, int)`, which libc does not name.
+    const TUNSETCARRIER: u64 = 0x4004_54e2;
+    let carrier = libc::c_int::from(up);
+    // SAFETY: the descriptor is open as long as it is borrowed, and TUNSETCARRIER reads one int, which `carrier` is.
+    let result = unsafe { libc::ioctl(device.as_fd().as_raw_fd(), TUNSETCARRIER as _, &raw const carrier) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +71,11 @@ mod tests {
             let error = open(name).expect_err(name);
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name:?}");
         }
+    }
+
+    #[test]
+    fn only_a_tap_has_a_carrier() {
+        let file = File::open("/dev/null").expect("a file");
+        assert!(set_carrier(&file, true).is_err());
     }
 }
