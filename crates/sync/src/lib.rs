@@ -19,6 +19,8 @@ mod counter;
 mod frame_ring;
 mod ordering;
 mod prefetch;
+#[cfg(not(loom))]
+pub mod proof;
 mod published;
 mod qsbr;
 mod retire;
