@@ -37,8 +37,8 @@ fn routes(count: usize, random: &mut Random) -> Vec<Route> {
     routes
 }
 
-/// Measures all three with `count` routes, and prints a line of JSON for each.
-pub(crate) fn run(eal: &Eal, count: usize, polls: usize) -> anyhow::Result<()> {
+/// Measures all three with `count` routes, and prints a line of JSON for each, which it answers, too.
+pub(crate) fn run(eal: &Eal, count: usize, polls: usize) -> anyhow::Result<Vec<serde_json::Value>> {
     let mut random = Random::new();
     let routes = routes(count, &mut random);
     let grace = Qsbr::new(1);
@@ -98,13 +98,13 @@ pub(crate) fn run(eal: &Eal, count: usize, polls: usize) -> anyhow::Result<()> {
             }
         }
     }
+    let mut figures = Vec::new();
     for (name, polled) in ["bng-fib", "rte_lpm", "rte_fib"].into_iter().zip(&polled) {
         let cycles = Cycles::of(polled);
-        println!(
-            "{}",
-            serde_json::json!({"name": format!("lookup-{name}-{count}"), "routes": count, "cycles": cycles})
-        );
+        let figure = serde_json::json!({"name": format!("lookup-{name}-{count}"), "routes": count, "cycles": cycles});
+        println!("{figure}");
         eprintln!("lookup {name:<8} {count:>8} routes  {:6.1} ({:.1}-{:.1})", cycles.median, cycles.low, cycles.high);
+        figures.push(figure);
     }
-    Ok(())
+    Ok(figures)
 }

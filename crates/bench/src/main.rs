@@ -14,6 +14,7 @@ mod case;
 mod gate;
 mod lookups;
 mod measure;
+mod page;
 mod traffic;
 mod yaml;
 
@@ -44,6 +45,12 @@ struct Arguments {
     /// With --gate: write down what was counted.
     #[arg(long)]
     update: bool,
+    /// Keep the figures in docs/performance.json and bring the tables of docs/performance.md up to date.
+    #[arg(long)]
+    keep: bool,
+    /// Bring the tables of docs/performance.md up to date, and measure nothing.
+    #[arg(long)]
+    page: bool,
     /// Run each case so many polls for callgrind: what --gate starts.
     #[arg(long, hide = true)]
     count: Option<usize>,
@@ -51,7 +58,13 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let outcome = if arguments.gate { gate::run(arguments.update) } else { run(&arguments).map(|()| true) };
+    let outcome = if arguments.gate {
+        gate::run(arguments.update)
+    } else if arguments.page {
+        page::write().map(|()| true)
+    } else {
+        run(&arguments).map(|()| true)
+    };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -96,13 +109,19 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         tsc_hz() as f64 / 1e6,
         if eal.uses_huge_pages() { "yes" } else { "no" }
     );
+    let mut figures = Vec::new();
     if arguments.count.is_none() && "lookup".contains(&arguments.only) {
         for routes in [1000, 64_000] {
-            lookups::run(&eal, routes, arguments.polls.unwrap_or(9000))?;
+            figures.extend(lookups::run(&eal, routes, arguments.polls.unwrap_or(9000))?);
         }
     }
     for (polls, case) in cases {
-        one(&eal, &pool, &case, polls, placement, arguments.count).with_context(|| case.name())?;
+        figures.extend(one(&eal, &pool, &case, polls, placement, arguments.count).with_context(|| case.name())?);
+    }
+    if arguments.keep {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        page::keep(&figures, &format!("cargo run --release -p bng-bench -- {}", words.join(" ")), tsc_hz())?;
+        page::write()?;
     }
     Ok(())
 }
@@ -114,7 +133,8 @@ fn one(
     polls: usize,
     placement: Placement,
     count: Option<usize>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<serde_json::Value>> {
+    let resident = resident_octets();
     let router = Router::new(case, 1, placement)?;
     let reader = router.grace.reader(0).context("a place")?;
     let mut routing = Bed::new(eal, pool, "route", reader, |counters| router.pipeline(0, counters))?;
@@ -123,7 +143,7 @@ fn one(
     measure::check(case, &router, &mut routing, pool)?;
     let name = case.name();
     if let Some(polls) = count {
-        return gate::count(case, &mut bare, &mut routing, pool, polls);
+        return gate::count(case, &mut bare, &mut routing, pool, polls).map(|()| None);
     }
     let (of_bare, cycles) = measure::time(case, &mut bare, &mut routing, pool, polls)?;
     let mpps = tsc_hz() as f64 / cycles.median / 1e6;
@@ -131,11 +151,18 @@ fn one(
     let figures = serde_json::json!({
         "name": name, "case": case, "polls": polls, "tsc_hz": tsc_hz(), "huge_pages": eal.uses_huge_pages(),
         "bare": of_bare, "cycles": cycles, "above_bare": above, "mpps_per_core": mpps,
+        "session_octets": resident_octets().saturating_sub(resident) as f64 / case.sessions as f64,
     });
     println!("{figures}");
     eprintln!(
         "{name:<44} {:6.1} ({:.1}-{:.1})  bare {:5.1} ({:.1}-{:.1})  above {above:6.1}  {mpps:6.2} Mpps",
         cycles.median, cycles.low, cycles.high, of_bare.median, of_bare.low, of_bare.high
     );
-    Ok(())
+    Ok(Some(figures))
+}
+
+/// Resident memory of the process: the second number of /proc/self/statm, in pages of 4 KiB.
+fn resident_octets() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
