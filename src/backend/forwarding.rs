@@ -130,6 +130,7 @@ fn source(source: RouteSource) -> String {
         RouteSource::Connected => "connected",
         RouteSource::Neighbour => "neighbour",
         RouteSource::Pool => "pool",
+        RouteSource::Session => "subscriber",
         RouteSource::Kernel(protocol) => match protocol {
             1 => "redirect",
             2 => "kernel",
@@ -169,6 +170,10 @@ fn route(view: RouteView) -> api::RouteView {
         RouteAction::Pool(map) => {
             shown.target = Some(map.to_string());
             api::RouteKind::Pool
+        }
+        RouteAction::Session(index) => {
+            shown.target = Some(index.to_string());
+            api::RouteKind::Session
         }
         RouteAction::Connected { interface } => {
             shown.interface = Some(interface);

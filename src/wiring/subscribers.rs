@@ -247,5 +247,10 @@ fn pools(config: &config::Config) -> anyhow::Result<Vec<Pool>> {
 }
 
 fn user(from: &config::LocalUser) -> LocalUser {
-    LocalUser::new(&from.name, from.password.expose())
+    LocalUser {
+        ipv4: from.ipv4,
+        session_timeout: from.session_timeout,
+        disabled: from.disabled,
+        ..LocalUser::new(&from.name, from.password.expose())
+    }
 }

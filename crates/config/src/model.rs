@@ -607,6 +607,12 @@ pub struct LocalUser {
     pub name: String,
     /// The password, 1 to 128 octets.
     pub password: Secret,
+    /// The address that this user always gets: nobody else's.
+    pub ipv4: Option<Ipv4Addr>,
+    /// How long a session lasts at most.
+    pub session_timeout: Option<Duration>,
+    /// Not let in.
+    pub disabled: bool,
 }
 
 /// How much is logged.

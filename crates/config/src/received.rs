@@ -544,6 +544,13 @@ section! {
         required name: Text<253>,
         /// The password.
         required password: Secret,
+        /// The address that this user always gets, inside a pool, which then gives it to nobody else, or outside all pools,
+        /// where it is a route of its own. Default: one from the profile's pool.
+        optional ipv4: Parsed<Ipv4Addr>,
+        /// How long a session of this user lasts at most. Default: no limit.
+        optional session_timeout: Time<60_000, 31_536_000_000>,
+        /// Listed, and not let in.
+        with disabled: bool = "false",
     }
 }
 

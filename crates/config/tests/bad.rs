@@ -90,6 +90,10 @@ const ERRORS: &[Case] = &[
     ("max_payload: 1500}", "macs: {deny: ['02:00/24']}}", 19, "profiles.residential.pppoe.macs.deny[0]", "expected a MAC address", ""),
     ("max_payload: 1500}", "macs: {deny: ['02:00:00']}}", 19, "profiles.residential.pppoe.macs.deny[0]", "expected a MAC address", ""),
     ("stop: {", "limits: {lock_out: {wait: 10m}}\nstop: {", 32, "limits.lock_out.wait", "the first lock-out is longer than the longest", ""),
+    // Users.
+    ("password: hunter2}", "password: hunter2, ipv4: 224.0.0.1}", 30, "aaa.local.users[0].ipv4", "224.0.0.1 is no address of a host", ""),
+    ("password: hunter2}", "password: hunter2, ipv4: 100.64.0.1}", 30, "aaa.local.users[0].ipv4", "100.64.0.1 is the gateway of a profile", ""),
+    ("password: hunter2}", "password: hunter2, ipv4: 192.0.2.9}\n      - {name: user2, password: x, ipv4: 192.0.2.9}", 31, "aaa.local.users[1].ipv4", "192.0.2.9 is the address of `user1` already", ""),
     // IPv6.
     ("delegated_pool: pd6", "ra: {interval: 40m}", 22, "profiles.residential.ipv6.ra.interval", "expected a time from 4s to 30m, found `40m`", ""),
     ("delegated_pool: pd6", "ra: {interval_min: 9m}", 22, "profiles.residential.ipv6.ra.interval_min", "the shortest interval is at most three quarters", ""),

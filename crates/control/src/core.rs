@@ -121,7 +121,14 @@ impl ControlCore {
         let core = Self {
             config,
             subscribers: parts.subscribers,
-            executor: Executor::new(parts.sessions, parts.pools, parts.bindings, parts.port_names, aaa),
+            executor: Executor::new(
+                parts.sessions,
+                parts.pools,
+                parts.bindings,
+                parts.port_names,
+                Arc::clone(&parts.routing),
+                aaa,
+            ),
             aaa_events,
             aaa_told: false,
             injector: Injector::new(inject),
@@ -184,6 +191,7 @@ impl ControlCore {
     fn turn(&mut self, now: Instant) -> usize {
         let mut done = self.drain_punts(now);
         self.reader.quiescent();
+        self.executor.send_routes();
         done += self.executor.reclaim(now, &mut self.subscribers, &mut self.actions);
         if self.subscribers.poll_timeout().is_some_and(|due| due <= now) {
             self.subscribers.handle_timeout(now, &mut self.actions);

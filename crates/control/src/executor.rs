@@ -1,11 +1,13 @@
 //! Carries out what the subscribers ask for, strictly in order: a session is in the forwarding plane before the frame
 //! that tells its client so is given to a worker.
 
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bng_aaa::{AaaHandle, Event as AaaEvent};
+use bng_routing::{Prefix, RoutingHandle, SessionRef};
 use bng_session::{PoolMaps, SessionIndex, SessionTotals, SessionWriter};
 use bng_subscriber::{
     AaaVerdict, Action, AuthFailure, EndCause, EventKind, Input, PoolIndex, SessionEvent, SessionState, SubscriberKey,
@@ -46,6 +48,9 @@ pub(crate) struct Executor {
     removing: HashMap<SessionIndex, SubscriberKey>,
     port_names: Vec<String>,
     aaa: Option<AaaHandle>,
+    routing: Arc<RoutingHandle>,
+    /// Routes that the routing thread had no room for yet, in their order.
+    routes_waiting: VecDeque<(Prefix, Option<SessionRef>)>,
 }
 
 /// Events of the RADIUS thread heard in one turn.
@@ -57,9 +62,20 @@ impl Executor {
         pools: Arc<PoolMaps>,
         bindings: Vec<PoolBinding>,
         port_names: Vec<String>,
+        routing: Arc<RoutingHandle>,
         aaa: Option<AaaHandle>,
     ) -> Self {
-        Self { sessions, pools, bindings, installed: Vec::new(), removing: HashMap::new(), port_names, aaa }
+        Self {
+            sessions,
+            pools,
+            bindings,
+            installed: Vec::new(),
+            removing: HashMap::new(),
+            port_names,
+            routing,
+            aaa,
+            routes_waiting: VecDeque::new(),
+        }
     }
 
     /// Carries out `actions` and those that follow from them, and leaves `actions` empty.
@@ -108,10 +124,14 @@ impl Executor {
                         None => error!(pool = pool.0, offset, "an address for a session that is not there"),
                     },
                     Action::UnmapAddress { pool, offset } => self.map(pool, offset, None),
-                    // Addresses outside the pools cannot be configured yet.
-                    Action::AddRoute { address, .. } | Action::RemoveRoute { address, .. } => {
-                        error!(%address, "an address outside every pool has no way into the routing table");
-                    }
+                    Action::AddRoute { address, key, .. } => match self.index(key) {
+                        Some(index) => {
+                            let generation = self.sessions.generation(index);
+                            self.route(address, Some(SessionRef { index: index.0, generation }));
+                        }
+                        None => error!(%address, "a route to a session that is not there"),
+                    },
+                    Action::RemoveRoute { address, .. } => self.route(address, None),
                     Action::Authenticate(request) => {
                         let id = request.request;
                         if !self.aaa.as_ref().is_some_and(|aaa| aaa.authenticate(request)) {
@@ -242,6 +262,20 @@ impl Executor {
             if !known {
                 error!(%address, "an address that is outside its pool's map");
             }
+        }
+    }
+
+    fn route(&mut self, address: Ipv4Addr, session: Option<SessionRef>) {
+        self.routes_waiting.push_back((Prefix::host(address.into()), session));
+        self.send_routes();
+    }
+
+    /// Hands the routing thread what it has room for; the order stays.
+    pub(crate) fn send_routes(&mut self) {
+        while let Some((prefix, session)) = self.routes_waiting.front().copied()
+            && self.routing.session_route(prefix, session)
+        {
+            self.routes_waiting.pop_front();
         }
     }
 

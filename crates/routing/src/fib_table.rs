@@ -8,7 +8,7 @@ use bng_wire::id::{MacAddr, VrfId};
 use tracing::warn;
 
 use crate::rib::{Action, NoRoom, Table};
-use crate::{InterfaceConfig, Prefix};
+use crate::{InterfaceConfig, Prefix, SessionRef};
 
 /// How long a turn of the routing thread may wait in all for room that the workers have yet to give back.
 const GRACE_WAIT_MAX: Duration = Duration::from_millis(50);
@@ -90,6 +90,7 @@ fn next_hop(action: Action) -> NextHop {
     match action {
         Action::Local => NextHop::Local,
         Action::Pool(map) => NextHop::Pool(map),
+        Action::Session(SessionRef { index, generation }) => NextHop::Session { index, generation },
         Action::Glean(interface) => NextHop::Glean { interface },
         Action::Neighbour(id) => NextHop::Neighbour(id),
         Action::Group(id) => NextHop::Group(id),

@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::fib_table::FibTable;
 use crate::thread::Routing;
-use crate::{Event, ResolveTarget, RouteView, RoutingConfig, RoutingCounts, RoutingError};
+use crate::{Event, Prefix, ResolveTarget, RouteView, RoutingConfig, RoutingCounts, RoutingError, SessionRef};
 
 /// How many requests to resolve may wait for the routing thread.
 const REQUESTS_MAX: usize = 1024;
@@ -27,6 +27,7 @@ const ROUTES_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) enum Request {
     Resolve(ResolveTarget),
+    Session { prefix: Prefix, session: Option<SessionRef> },
     Routes { limit: usize, reply: Sender<Vec<RouteView>> },
     Stop,
 }
@@ -95,6 +96,15 @@ impl RoutingHandle {
         if !taken {
             self.lock_counts().requests_dropped += 1;
         }
+        self.wake();
+        taken
+    }
+
+    /// Leads a prefix to a subscriber's session from now on, or to none any longer, in the FIB and, as a blackhole like a
+    /// pool, in the kernel's table, where routing daemons find it. Never blocks; calls are carried out in their order.
+    /// `false` where too many requests wait already: the caller tries again.
+    pub fn session_route(&self, prefix: Prefix, session: Option<SessionRef>) -> bool {
+        let taken = self.requests.try_send(Request::Session { prefix, session }).is_ok();
         self.wake();
         taken
     }

@@ -16,7 +16,7 @@ use nix::sched::{CloneFlags, unshare};
 use crate::netlink::{Requests, Table};
 use crate::{
     Event, InterfaceAddress, InterfaceConfig, PoolRoute, Prefix, ResolveTarget, RouteAction, RouteSource,
-    RoutingConfig, RoutingHandle, StaticRoute, Twin, TwinConfig, requests,
+    RoutingConfig, RoutingHandle, SessionRef, StaticRoute, Twin, TwinConfig, requests,
 };
 
 const VRF: VrfId = VrfId(0);
@@ -787,5 +787,37 @@ fn a_link_that_goes_down_takes_its_ways_out_and_up_brings_them_back() {
             peer.until(&lab.twin, "the one way", |_| lab.header("198.18.0.9").and(lab.header("2001:db8:7::9")));
         }
         assert_eq!(lab.handle.counts().resyncs, resyncs, "the tables need not be read for that");
+    });
+}
+
+#[test]
+fn a_subscriber_s_route_is_in_the_fib_and_in_the_kernel_s_table_until_the_session_ends() {
+    in_own_namespace(|| {
+        let lab = lab_with(|_| {}, None);
+        let mut kernel = Requests::open().expect("a netlink socket");
+        let mut own = || {
+            let mut found = Vec::new();
+            for table in [Table::RoutesIpv4, Table::RoutesIpv6] {
+                kernel.dump(table, |message| found.extend(crate::messages::own_pool(&message))).expect("read");
+            }
+            found
+        };
+        let session = SessionRef { index: 5, generation: 2 };
+        let routes = [prefix("203.0.113.200/32"), prefix("2001:db8:77::/48")];
+        for route in routes {
+            assert!(lab.handle.session_route(route, Some(session)));
+        }
+        // Requests are served in their order, so the routes are there when this is answered.
+        lab.handle.routes(1).expect("an answer");
+        let leads = NextHop::Session { index: 5, generation: 2 };
+        assert_eq!((lab.leads_to("203.0.113.200"), lab.leads_to("2001:db8:77:1::1")), (leads, leads));
+        assert_eq!(own(), routes);
+        assert!(lab.handle.session_route(routes[0], None));
+        lab.handle.routes(1).expect("an answer");
+        assert_eq!(lab.leads_to("203.0.113.200"), NextHop::Unreachable);
+        assert_eq!(own(), routes[1..]);
+        // The rest leaves with the thread.
+        lab.handle.stop();
+        assert!(own().is_empty());
     });
 }

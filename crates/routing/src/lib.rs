@@ -32,7 +32,7 @@ pub use held::{HELD_PER_TARGET_MAX, HELD_TARGETS_MAX, HeldPackets, Hold};
 pub use twin::{Carrier, InterfaceAddress, Twin, TwinConfig};
 pub use types::{
     Event, InterfaceConfig, PoolRoute, Prefix, ResolveTarget, RouteAction, RouteSource, RouteView, RoutingConfig,
-    RoutingCounts, StaticRoute, WayView,
+    RoutingCounts, SessionRef, StaticRoute, WayView,
 };
 
 /// The protocol number (`RTPROT_*`, shown by `ip route` as `proto 210`) of the routes that bngd writes for its

@@ -16,7 +16,7 @@ use crate::messages::{Change, Entry, Hop, NeighbourSeen, NextHopObject, Route, R
 use crate::requests::Ask;
 use crate::{
     Event, InterfaceConfig, PoolRoute, Prefix, RESOLVE_TIMEOUT, ResolveTarget, RouteAction, RouteSource, RouteView,
-    RoutingCounts, WayView,
+    RoutingCounts, SessionRef, WayView,
 };
 
 /// What the FIB holds for a prefix.
@@ -24,6 +24,7 @@ use crate::{
 pub(crate) enum Action {
     Local,
     Pool(u16),
+    Session(SessionRef),
     Glean(u16),
     Neighbour(AdjacencyId),
     Group(GroupId),
@@ -89,6 +90,7 @@ impl Way {
 enum Decision {
     Local,
     Pool(u16),
+    Session(SessionRef),
     Glean(u16),
     NextHop(NeighbourKey),
     /// By several ways, each once and in their order.
@@ -104,6 +106,8 @@ struct Known {
     /// The kernel's routes, the best first.
     routes: Vec<Route>,
     pool: Option<u16>,
+    /// The subscriber that it belongs to, outside all pools.
+    session: Option<SessionRef>,
     /// A neighbour on this interface has exactly this address.
     host_on: Option<u16>,
     /// What the FIB does, who made it and its metric.
@@ -112,7 +116,8 @@ struct Known {
 
 impl Known {
     fn is_empty(&self) -> bool {
-        self.routes.is_empty() && self.pool.is_none() && self.host_on.is_none() && self.installed.is_none()
+        let none = self.pool.is_none() && self.session.is_none() && self.host_on.is_none();
+        none && self.routes.is_empty() && self.installed.is_none()
     }
 }
 
@@ -366,6 +371,18 @@ impl<T: Table> Rib<T> {
         }
     }
 
+    /// Leads a prefix to a subscriber's session, or no longer.
+    pub(crate) fn set_session(&mut self, prefix: Prefix, session: Option<SessionRef>) {
+        match session {
+            Some(_) => self.known.entry(prefix).or_default().session = session,
+            None => match self.known.get_mut(&prefix) {
+                Some(known) => known.session = None,
+                None => return,
+            },
+        }
+        self.apply(prefix);
+    }
+
     /// Asks for a target on behalf of the control core.
     pub(crate) fn resolve(&mut self, now: Instant, target: ResolveTarget) {
         let key = match target {
@@ -445,6 +462,7 @@ impl<T: Table> Rib<T> {
         Some(match decision {
             Decision::Local => RouteAction::Local,
             Decision::Pool(map) => RouteAction::Pool(*map),
+            Decision::Session(session) => RouteAction::Session(session.index),
             Decision::Glean(interface) => RouteAction::Connected { interface: name(*interface)? },
             Decision::NextHop(key) | Decision::Host(key) => {
                 RouteAction::Neighbour { via: key.address, interface: name(key.interface)?, mac: mac(key) }
@@ -564,11 +582,14 @@ impl<T: Table> Rib<T> {
         self.interfaces.get(usize::from(interface)).is_some_and(|interface| interface.up && interface.carrier)
     }
 
-    /// What is to be done with a prefix: an address of the router before a pool, a pool before the kernel's routes,
+    /// What is to be done with a prefix: an address of the router before a session or pool, these before the kernel's routes,
     /// these by metric, and at last a neighbour that has just this address.
     fn decide(&self, prefix: Prefix, known: &Known) -> Option<(Decision, RouteSource, u32)> {
         if let Some(route) = known.routes.iter().find(|route| route.kind == RouteKind::Local) {
             return Some((Decision::Local, RouteSource::Local, route.metric));
+        }
+        if let Some(session) = known.session {
+            return Some((Decision::Session(session), RouteSource::Session, 0));
         }
         if let Some(map) = known.pool {
             return Some((Decision::Pool(map), RouteSource::Pool, 0));
@@ -679,6 +700,7 @@ impl<T: Table> Rib<T> {
         let action = match &mut decision {
             Decision::Local => Action::Local,
             Decision::Pool(map) => Action::Pool(*map),
+            Decision::Session(session) => Action::Session(*session),
             Decision::Glean(interface) => Action::Glean(*interface),
             Decision::Unreachable => Action::Unreachable,
             Decision::Blackhole => Action::Blackhole,
@@ -808,7 +830,12 @@ impl<T: Table> Rib<T> {
                     ways.iter().for_each(|way| self.release_way(way));
                 }
             }
-            Decision::Local | Decision::Pool(_) | Decision::Glean(_) | Decision::Unreachable | Decision::Blackhole => {}
+            Decision::Local
+            | Decision::Pool(_)
+            | Decision::Session(_)
+            | Decision::Glean(_)
+            | Decision::Unreachable
+            | Decision::Blackhole => {}
         }
     }
 

@@ -11,7 +11,8 @@ use crate::messages::{Change, Entry, Hop, NeighbourSeen, NextHopObject, Route, R
 use crate::requests::Ask;
 use crate::rib::{Action, NeighbourKey, NoRoom, Rib, Snapshot, Table};
 use crate::{
-    Event, InterfaceConfig, PoolRoute, Prefix, RESOLVE_TIMEOUT, ResolveTarget, RouteAction, RouteSource, WayView,
+    Event, InterfaceConfig, PoolRoute, Prefix, RESOLVE_TIMEOUT, ResolveTarget, RouteAction, RouteSource, SessionRef,
+    WayView,
 };
 
 const TWIN: u32 = 10;
@@ -594,4 +595,35 @@ fn a_neighbour_that_an_operator_entered_is_not_asked_for() {
     rib.change(entered(false));
     add(&mut rib, "0.0.0.0/0", unicast(20, &[hop(TWIN, Some("198.51.100.2"))]));
     assert_eq!(rib.take_asks(), [(NeighbourKey { interface: 0, address: ip("198.51.100.2") }, Ask::Managed)]);
+}
+
+#[test]
+fn a_subscriber_s_route_goes_before_a_pool_and_the_kernel_and_leaves_them_as_they_were() {
+    let mut rib = rib_with(100, &[PoolRoute { prefix: prefix("100.64.0.0/16"), map: 3 }]);
+    add(&mut rib, "203.0.113.7/32", of_kind(RouteKind::Blackhole, 0));
+    let first = SessionRef { index: 7, generation: 1 };
+    let second = SessionRef { index: 9, generation: 4 };
+    for own in ["203.0.113.7/32", "192.0.2.0/28", "2001:db8:77::/48"] {
+        rib.set_session(prefix(own), Some(first));
+        assert_eq!(action(&mut rib, own), Some(Action::Session(first)));
+        rib.set_session(prefix(own), Some(second));
+        assert_eq!(action(&mut rib, own), Some(Action::Session(second)));
+    }
+    let view = rib.view(100);
+    assert!(view.iter().any(|route| route.source == RouteSource::Session && route.action == RouteAction::Session(9)));
+    // A full reading of the kernel's tables does not touch it.
+    rib.resync(Snapshot::default(), true);
+    assert_eq!(action(&mut rib, "192.0.2.0/28"), Some(Action::Session(second)));
+    for own in ["203.0.113.7/32", "192.0.2.0/28", "2001:db8:77::/48"] {
+        rib.set_session(prefix(own), None);
+        rib.set_session(prefix(own), None);
+        assert_eq!(action(&mut rib, own), None);
+    }
+    assert_eq!(action(&mut rib, "100.64.0.0/16"), Some(Action::Pool(3)));
+    assert_eq!((rib.counts().routes_ipv4, rib.counts().routes_ipv6), (1, 0));
+    // A pool's own prefix.
+    rib.set_session(prefix("100.64.0.0/16"), Some(first));
+    assert_eq!(action(&mut rib, "100.64.0.0/16"), Some(Action::Session(first)));
+    rib.set_session(prefix("100.64.0.0/16"), None);
+    assert_eq!(action(&mut rib, "100.64.0.0/16"), Some(Action::Pool(3)));
 }

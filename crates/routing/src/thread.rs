@@ -1,6 +1,7 @@
 //! The routing thread: the kernel's messages in, the FIB and the control core's events out.
 
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub(crate) struct Routing {
     rib: Rib<FibTable>,
     requests: Requests,
     kernel: Events,
+    /// Subscribers' prefixes that stand in the kernel's table.
+    session_routes: HashSet<crate::Prefix>,
     poll: Poll,
     incoming: Receiver<Request>,
     outgoing: Sender<Event>,
@@ -86,6 +89,7 @@ impl Routing {
             rib,
             requests,
             kernel,
+            session_routes: HashSet::new(),
             poll,
             incoming,
             outgoing,
@@ -164,6 +168,20 @@ impl Routing {
         }
     }
 
+    /// A subscriber's prefix in the FIB first, for packets may come at once, then in the kernel's table.
+    fn session_route(&mut self, prefix: crate::Prefix, session: Option<crate::SessionRef>) {
+        self.rib.set_session(prefix, session);
+        let (done, is_new) = match session {
+            Some(_) => (requests::add_pool(&mut self.requests, prefix), self.session_routes.insert(prefix)),
+            None => (requests::remove_pool(&mut self.requests, prefix), self.session_routes.remove(&prefix)),
+        };
+        if let Err(error) = done
+            && is_new
+        {
+            warn!(%prefix, %error, "the kernel's table does not follow a subscriber's route");
+        }
+    }
+
     /// Takes out again what [`Routing::enter_routes`] entered.
     fn leave_routes(&mut self) {
         for route in &self.config.static_routes {
@@ -172,9 +190,10 @@ impl Routing {
                 debug!(to = %route.to, %error, "the static route was gone already");
             }
         }
-        for pool in &self.config.pools {
-            if let Err(error) = requests::remove_pool(&mut self.requests, pool.prefix) {
-                debug!(prefix = %pool.prefix, %error, "the pool's route was gone already");
+        let pools = self.config.pools.iter().map(|pool| pool.prefix);
+        for prefix in pools.chain(core::mem::take(&mut self.session_routes)) {
+            if let Err(error) = requests::remove_pool(&mut self.requests, prefix) {
+                debug!(%prefix, %error, "the pool's route was gone already");
             }
         }
     }
@@ -239,6 +258,7 @@ impl Routing {
         loop {
             match self.incoming.try_recv() {
                 Ok(Request::Resolve(target)) => self.rib.resolve(Instant::now(), target),
+                Ok(Request::Session { prefix, session }) => self.session_route(prefix, session),
                 Ok(Request::Routes { limit, reply }) => {
                     // The asker may have gone.
                     let _ = reply.try_send(self.rib.view(limit));

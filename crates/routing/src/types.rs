@@ -113,6 +113,15 @@ pub struct PoolRoute {
     pub map: u16,
 }
 
+/// A session of the forwarding plane that a route leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SessionRef {
+    /// Its place in the session table.
+    pub index: u32,
+    /// The place's generation: a route to a session that has ended leads nowhere.
+    pub generation: u32,
+}
+
 /// A route from the configuration, which is written to the kernel's table and learned back from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StaticRoute {
@@ -190,6 +199,8 @@ pub enum RouteSource {
     Neighbour,
     /// A subscriber pool.
     Pool,
+    /// An address or network of one subscriber, outside all pools.
+    Session,
     /// The kernel's table, by the given protocol number (`RTPROT_*`).
     Kernel(u8),
 }
@@ -201,6 +212,8 @@ pub enum RouteAction {
     Local,
     /// Look the subscriber up in a pool, by the pool's number.
     Pool(u16),
+    /// Send it to the session at this place of the table.
+    Session(u32),
     /// Find the destination itself on the interface of this name.
     Connected {
         /// The interface.
