@@ -20,7 +20,7 @@ use tracing::{error, info, warn};
 use crate::backend::{Names, Observer, Watching};
 use crate::cli::{answer, complain};
 use crate::wiring::ports::Dpdk;
-use crate::wiring::{aaa, forwarding, ports, routing, subscribers};
+use crate::wiring::{aaa, duid, forwarding, ports, routing, subscribers};
 
 /// How long the clients may take to be told that the box goes down.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -299,7 +299,12 @@ fn subscriber_settings(
         .collect();
     let mut cookie_key = [0; 32];
     getrandom::fill(&mut cookie_key).map_err(|error| anyhow::anyhow!("the kernel gives no randomness: {error}"))?;
-    subscribers::settings(config, &open, cookie_key)
+    // Nobody asks for it where no profile has IPv6.
+    let duid = match config.profiles.iter().any(|profile| profile.ipv6.is_some()) {
+        true => duid::load(&config.node.state_folder, macs.first().copied().unwrap_or_default())?,
+        false => Vec::new(),
+    };
+    subscribers::settings(config, &open, cookie_key, &duid)
 }
 
 /// Seconds since the machine started: a clock that a restart of this process does not set back.

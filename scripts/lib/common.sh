@@ -65,7 +65,7 @@ need_packages() {
 # What bngd is built with, what the lab is made of, and what the tests judge by.
 PACKAGES_BUILD=(gcc pkg-config libdpdk-dev libclang-dev)
 PACKAGES_LAB=(iproute2 iputils-ping ethtool procps ppp user-mode-linux busybox-static)
-PACKAGES_TEST=(tcpdump tshark python3-scapy iperf3 jq curl freeradius freeradius-utils frr)
+PACKAGES_TEST=(tcpdump tshark python3-scapy iperf3 jq curl freeradius freeradius-utils frr dhcpcd-base)
 
 # The build's folder, also where CARGO_TARGET_DIR or a configuration file moves it.
 target_folder() {

@@ -29,7 +29,9 @@ end what uses it and remove it (ip netns delete $name), then try again."
         LAB_NAMESPACES+=("$name")
         ip -n "$name" link set lo up
     done
-    # The host in the Internet, and the router in front of it.
+    # The host in the Internet, and the router in front of it. Its side of cor0 begins with the port's own MAC address, and
+    # so with the link-local address of bngd's twin: no IPv6 there until lab_ipv6.
+    ip netns exec "$NS_CORE" sh -c 'echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6'
     ip -n "$NS_CORE" link add inet0 type veth peer name eth0 netns "$NS_INET"
     ip -n "$NS_CORE" address add 203.0.113.1/24 dev inet0
     ip -n "$NS_CORE" link set inet0 up
@@ -80,6 +82,19 @@ lab_bngd() {
     ip -n "$NS_CORE" address add 198.51.100.2/30 dev cor0 || return 1
     ip -n "$NS_CORE" link set cor0 up
     ip -n "$NS_CORE" route add 100.64.0.0/16 via 198.51.100.1
+}
+
+# lab_ipv6: IPv6 between bngd's core port and the host, after lab_bngd: bngd has 2001:db8:1::1, the core router ::2, the
+# host 2001:db8:2::9, and the router leads 2001:db8:100::/40 and 2001:db8:8000::/34 to bngd.
+lab_ipv6() {
+    ip netns exec "$NS_CORE" sh -c 'for name in cor0 inet0; do echo 0 > /proc/sys/net/ipv6/conf/$name/disable_ipv6; done'
+    ip -n "$NS_CORE" address add 2001:db8:1::2/64 dev cor0 nodad || return 1
+    ip -n "$NS_CORE" address add 2001:db8:2::1/64 dev inet0 nodad || return 1
+    ip -n "$NS_INET" address add 2001:db8:2::9/64 dev eth0 nodad || return 1
+    ip -n "$NS_INET" route add default via 2001:db8:2::1 || return 1
+    ip netns exec "$NS_CORE" sh -c 'echo 1 > /proc/sys/net/ipv6/conf/all/forwarding'
+    ip -n "$NS_CORE" route add 2001:db8:100::/40 via 2001:db8:1::1 || return 1
+    ip -n "$NS_CORE" route add 2001:db8:8000::/34 via 2001:db8:1::1
 }
 
 # lab_tap NAME: makes the tap that the guest of client NAME takes, where it is not there yet.

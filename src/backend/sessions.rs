@@ -34,8 +34,8 @@ pub(super) fn view(names: &Names, view: &SessionView, totals: SessionTotals) -> 
         service_name: String::new(),
         auth: view.auth_method.map(|method| method.label().to_owned()),
         ipv4: view.ipv4,
-        ipv6_prefix: None,
-        delegated_prefix: None,
+        ipv6_prefix: view.ipv6_prefix.map(prefix),
+        delegated_prefix: view.delegated_prefix.map(prefix),
         started_unix_s: started.map_or(0, |since| since.as_secs()),
         uptime_s: view.uptime.map_or(0, |uptime| uptime.as_secs()),
         octets_up: totals.up_octets,
@@ -47,6 +47,10 @@ pub(super) fn view(names: &Names, view: &SessionView, totals: SessionTotals) -> 
         circuit_id: view.circuit_id.as_deref().map(printable),
         remote_id: view.remote_id.as_deref().map(printable),
     }
+}
+
+fn prefix((address, length): (std::net::Ipv6Addr, u8)) -> String {
+    format!("{address}/{length}")
 }
 
 const fn state(state: SessionState) -> api::SessionState {

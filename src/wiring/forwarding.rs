@@ -70,7 +70,7 @@ pub fn tables(config: &Config, sessions_max: u32, placement: Placement) -> anyho
         let map = PoolMap6::new(first, pool.prefix.length(), pool.length, placement)
             .with_context(|| format!("pool {}", pool.name))?;
         let map = pools.add6(map).with_context(|| format!("pool {}: too many pools", pool.name))?;
-        bindings.push(PoolBinding::None);
+        bindings.push(PoolBinding::Ipv6 { map, first, length: pool.length });
         let prefix = Prefix::new(first.into(), pool.prefix.length()).context("an IPv6 prefix length")?;
         pool_routes.push(PoolRoute { prefix, map });
     }

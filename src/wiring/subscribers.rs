@@ -7,11 +7,12 @@ use bng_discovery::{
     AccessPort, AccessRule, ControlPriority, DiscoveryLimits, LockOutBy, LockOutPolicy, MacFilter, MacPrefix,
     PadoMatch, PadoRule, PadoTime, ProfileIndex, Rate, RateLimits, ServiceProfile, VidRange, VlanMatch,
 };
+use bng_ipv6::{AddressSource, DhcpConfig, Ipv6Config, RouterConfig};
 use bng_pool::{Ipv4PoolConfig, Ipv4Range, Prefix, PrefixPoolConfig};
 use bng_ppp::{AuthMethod, PppConfig};
 use bng_subscriber::{
-    AaaMethod, DuplicateUser, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile, Profile,
-    SubscriberConfig, WhenFull,
+    AaaMethod, DuplicateUser, Ipv4Profile, Ipv6Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile,
+    Profile, SubscriberConfig, WhenFull,
 };
 use bng_wire::{MacAddr, PortIndex, VrfId};
 
@@ -39,11 +40,17 @@ pub fn max_payload_by_tags(port: &config::Port, frame_octets_max: usize) -> [u16
     [14u16, 18, 22].map(|header| frame.saturating_sub(header + PPPOE_OVERHEAD))
 }
 
-/// The subscribers' settings. `ports` holds an entry for each port of the configuration, in its order.
+/// The subscribers' settings. `ports` holds an entry for each port of the configuration, in its order; `duid` names the
+/// box to DHCPv6 clients.
 ///
 /// # Errors
 /// A pool that [`bng_pool`] refuses, which the configuration's own checks should have found.
-pub fn settings(config: &config::Config, ports: &[OpenPort], cookie_key: [u8; 32]) -> anyhow::Result<SubscriberConfig> {
+pub fn settings(
+    config: &config::Config,
+    ports: &[OpenPort],
+    cookie_key: [u8; 32],
+    duid: &[u8],
+) -> anyhow::Result<SubscriberConfig> {
     let access_ports = config.ports.iter().zip(ports).zip(0u8..).filter(|((port, _), _)| port.is_access);
     Ok(SubscriberConfig {
         ports: access_ports
@@ -54,7 +61,7 @@ pub fn settings(config: &config::Config, ports: &[OpenPort], cookie_key: [u8; 32
             })
             .collect(),
         access: config.access.iter().flat_map(rules).collect(),
-        profiles: config.profiles.iter().map(profile).collect(),
+        profiles: config.profiles.iter().map(|from| profile(from, config.ipv4_pools.len(), duid)).collect(),
         pools: pools(config)?,
         users: config.aaa.users.iter().map(user).collect(),
         limits: Limits {
@@ -80,7 +87,6 @@ pub fn settings(config: &config::Config, ports: &[OpenPort], cookie_key: [u8; 32
         cookie_key,
         // No session outlives the process yet, so an id that is not known here is known nowhere.
         restore_complete: true,
-        ..SubscriberConfig::default()
     })
 }
 
@@ -161,7 +167,7 @@ fn macs(from: &[config::MacPrefix]) -> Vec<MacPrefix> {
     from.iter().map(|prefix| MacPrefix { mac: MacAddr(prefix.mac), bits: prefix.bits }).collect()
 }
 
-fn profile(from: &config::Profile) -> Profile {
+fn profile(from: &config::Profile, ipv4_pools: usize, duid: &[u8]) -> Profile {
     Profile {
         pppoe: PppoeProfile { service: service(&from.pppoe), sessions_per_mac: from.pppoe.sessions_per_mac },
         ppp: PppConfig {
@@ -180,7 +186,7 @@ fn profile(from: &config::Profile) -> Profile {
             echo_interval: from.ppp.echo_interval,
             echo_misses: from.ppp.echo_misses,
             ipv4: from.ipv4.is_some(),
-            ..PppConfig::default()
+            ipv6: from.ipv6.is_some(),
         },
         ipv4: from.ipv4.as_ref().map(|ipv4| Ipv4Profile {
             gateway: ipv4.gateway,
@@ -188,6 +194,7 @@ fn profile(from: &config::Profile) -> Profile {
             dns: [ipv4.dns.first().copied(), ipv4.dns.get(1).copied()],
             nbns: [ipv4.nbns.first().copied(), ipv4.nbns.get(1).copied()],
         }),
+        ipv6: from.ipv6.as_ref().map(|ipv6| self::ipv6(ipv6, ipv4_pools, duid)),
         mss_clamp: from.mss_clamp == config::MssClamp::Auto,
         source_check: from.source_check,
         rate_up: from.rate_up.map(policer),
@@ -206,6 +213,55 @@ fn profile(from: &config::Profile) -> Profile {
             _ => AaaMethod::Local,
         },
         ..Profile::new(&from.name)
+    }
+}
+
+/// IPv6 pools stand behind the IPv4 ones in the subscribers' list.
+fn ipv6(from: &config::ProfileIpv6, ipv4_pools: usize, duid: &[u8]) -> Ipv6Profile {
+    let pool = |pool: Option<usize>| {
+        let number = pool.map(|pool| PoolIndex(u16::try_from(ipv4_pools + pool).unwrap_or(u16::MAX)));
+        number.into_iter().collect::<Vec<_>>()
+    };
+    let mut domains = Vec::new();
+    for name in &from.domains {
+        // The configuration's check has found what cannot be encoded.
+        let encoded = bng_wire::domain::encode(name, &mut domains);
+        debug_assert!(encoded.is_ok(), "{name}");
+    }
+    let seconds = |time: std::time::Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
+    let ra = &from.router;
+    Ipv6Profile {
+        services: Ipv6Config {
+            router: RouterConfig {
+                interval_max: ra.interval_max,
+                interval_min: ra.interval_min,
+                managed: ra.managed,
+                other: ra.other,
+                hop_limit: ra.hop_limit,
+                lifetime_s: ra.lifetime_s,
+                mtu: ra.mtu,
+                autonomous: ra.autonomous,
+                prefix_valid_s: ra.prefix_valid_s,
+                prefix_preferred_s: ra.prefix_preferred_s,
+                // RFC 8106 section 5.1.
+                dns_lifetime_s: seconds(ra.interval_max).saturating_mul(3),
+                ..RouterConfig::default()
+            },
+            dhcp: from.dhcp.as_ref().map(|dhcp| DhcpConfig {
+                preference: dhcp.preference,
+                rapid_commit: dhcp.rapid_commit,
+                addresses: if dhcp.addresses { AddressSource::Link } else { AddressSource::None },
+                prefixes: from.delegated_pool.is_some(),
+                preferred_s: dhcp.preferred_s,
+                valid_s: dhcp.valid_s,
+                refresh_s: dhcp.refresh_s,
+                ..DhcpConfig::new(duid.to_vec())
+            }),
+            dns: from.dns.clone(),
+            domains,
+        },
+        prefix_pools: pool(from.prefix_pool),
+        delegated_pools: pool(from.delegated_pool),
     }
 }
 

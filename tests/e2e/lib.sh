@@ -13,6 +13,8 @@ USER1=user1@example.net PASSWORD1=secret1
 USER2=user2@example.net PASSWORD2=secret2
 # shellcheck disable=SC2034
 HOST=203.0.113.9 GATEWAY=100.64.0.1 ROUTER=198.51.100.1
+# shellcheck disable=SC2034
+HOST6=2001:db8:2::9 ROUTER6=2001:db8:1::1
 
 note() { printf '    %s\n' "$*"; }
 fail() {
@@ -53,6 +55,19 @@ bngd() {
     config "$@"
     lab_bngd "$E2E_BNGD" "$CONFIG" 30 || fail "bngd does not come up"
 }
+# bngd_ipv6 [SED-EXPRESSION...]: the same with IPv6 for subscribers: a /64 for the line, a /56 for delegation. Expressions
+# for one of both families follow.
+bngd_ipv6() {
+    bngd "s|^node: .*|node: {name: bng1, state_folder: $LAB_FOLDER/state}|" \
+        's|addresses: \[198.51.100.1/30\]|addresses: [198.51.100.1/30, "2001:db8:1::1/64"]|' \
+        's|^  - {to: 0.0.0.0/0.*|&\n  - {to: "::/0", via: "2001:db8:1::2"}|' \
+        's|^    aaa: local|    ipv6: {prefix_pool: slaac6, delegated_pool: pd6, dns: ["2001:db8:2::53"], domains: [example.net]}\n&|' \
+        's|^  pool4: .*|&\n  slaac6: {prefix: "2001:db8:100::/40", length: 64}\n  pd6: {prefix: "2001:db8:8000::/34", length: 56}|' "$@"
+    lab_ipv6 || fail "the lab has no IPv6"
+    # The kernel asked for the next hop before the lab's router was there, and asks again every 5 s.
+    within 15 "the next hop of ::/0" next_hop6_known
+}
+next_hop6_known() { bngctl --json show routes | jq -e '.routes[] | select(.prefix == "::/0") | .mac' > /dev/null; }
 bngctl() { "${LAB_BNGCTL[@]}" "$@"; }
 # sessions FILTER: of jq, over the sessions
 sessions() { bngctl --json show sessions | jq -r "$1"; }

@@ -16,7 +16,7 @@ if [ "${1:-}" = --profile ]; then
 fi
 need_linux_root_tun
 need_cargo
-for tool in ip tcpdump tshark iperf3 jq curl freeradius radclient linux.uml busybox pppd pppoe-discovery vtysh; do
+for tool in ip tcpdump tshark iperf3 jq curl freeradius radclient linux.uml busybox pppd pppoe-discovery vtysh dhcpcd; do
     command -v $tool > /dev/null || die "$tool is missing: scripts/test.sh installs what the tests need."
 done
 export E2E_BNGD

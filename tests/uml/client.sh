@@ -12,6 +12,8 @@
 #   VLAN=100         a tag; VLAN=100.200: outer and inner; VPROTO=802.1Q or 802.1ad: the outer one's protocol
 #   PRIORITY=N       a priority tag (VID 0) with this PCP on everything that is sent
 #   MTU=1500         of the guest's Ethernet interface; 1508 makes pppd ask for PPP-Max-Payload 1500 (RFC 4638)
+#   IPV6=1           IPv6 as well: the guest waits for IPV6CP too, and takes router advertisements on the session;
+#                    IPV6=only: no IPv4 (options noip +ipv6 are the caller's)
 #   MAC=02:...       the guest's MAC address (default: random)
 #   WAIT=20          seconds to wait for IPCP
 #   POST='command'   run in the guest afterwards, with IF, LOCAL and PEER set
@@ -19,7 +21,7 @@
 #                    HOLD=1 the session then stays until there is a file `stop` in it, or pppd ends
 #   LIMIT=120        seconds for all of it
 set -u
-[ $# -ge 3 ] || { sed -n '2,23p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,25p' "$0" >&2; exit 2; }
 here=$(dirname "$(readlink -f "$0")")
 tap=$1 user=$2 password=$3
 shift 3
@@ -32,5 +34,5 @@ exec "$here/boot.sh" -m 128M -t "${LIMIT:-120}" ${OUT:+-o "$OUT"} \
     -e C_USER="$user" -e C_PASSWORD="$password" -e C_TARGETS="${TARGETS:-}" -e C_COUNT="${COUNT:-5}" \
     -e C_ROUTES="${ROUTES:-}" -e C_DF_PING="${DF_PING:-}" -e C_MTU="${MTU:-1500}" -e C_VLAN="${VLAN:-}" \
     -e C_VPROTO="${VPROTO:-802.1Q}" -e C_PRIORITY="${PRIORITY:-}" -e C_WAIT="${WAIT:-20}" -e C_HOLD="${HOLD:-}" \
-    -e C_POST="${POST:-}" \
+    -e C_POST="${POST:-}" -e C_IPV6="${IPV6:-}" \
     "$here/guest/client-job.sh" "$@"

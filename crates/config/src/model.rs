@@ -50,6 +50,8 @@ pub struct Config {
 pub struct Node {
     /// Its name: AC-Name and NAS-Identifier where nothing else is said; 1 to 64 characters. Default: the host name.
     pub name: String,
+    /// Where is kept what must outlive the process.
+    pub state_folder: PathBuf,
 }
 
 /// Which CPU does what.

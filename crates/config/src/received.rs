@@ -58,6 +58,8 @@ section! {
     struct NodeSection {
         /// Its name: the AC-Name where a profile sets none. Default: the host name.
         optional name: Text<64>,
+        /// Where is kept what must outlive the process: the DUID by which DHCPv6 clients know the box.
+        with state_folder: PathValue = "/var/lib/bngd",
     }
 }
 

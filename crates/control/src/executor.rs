@@ -2,7 +2,7 @@
 //! that tells its client so is given to a worker.
 
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -30,6 +30,15 @@ pub enum PoolBinding {
         map: u16,
         /// The first address.
         first: Ipv4Addr,
+    },
+    /// A pool of IPv6 prefixes: the number of its map, the prefix at offset 0 and the length of each.
+    Ipv6 {
+        /// The number in [`PoolMaps`].
+        map: u16,
+        /// The first prefix's address.
+        first: Ipv6Addr,
+        /// The length of the prefixes in bits.
+        length: u8,
     },
     /// A pool that the forwarding plane has no map for.
     None,
@@ -256,12 +265,21 @@ impl Executor {
     }
 
     fn map(&self, pool: PoolIndex, offset: u32, session: Option<SessionIndex>) {
-        if let Some(PoolBinding::Ipv4 { map, first }) = self.bindings.get(usize::from(pool.0)).copied() {
-            let address = Ipv4Addr::from_bits(first.to_bits().wrapping_add(offset));
-            let known = self.pools.v4(map).is_some_and(|map| map.set(address, session));
-            if !known {
-                error!(%address, "an address that is outside its pool's map");
+        match self.bindings.get(usize::from(pool.0)).copied() {
+            Some(PoolBinding::Ipv4 { map, first }) => {
+                let address = Ipv4Addr::from_bits(first.to_bits().wrapping_add(offset));
+                if !self.pools.v4(map).is_some_and(|map| map.set(address, session)) {
+                    error!(%address, "an address that is outside its pool's map");
+                }
             }
+            Some(PoolBinding::Ipv6 { map, first, length }) => {
+                let above = u128::from(offset).checked_shl(128u32.saturating_sub(u32::from(length))).unwrap_or(0);
+                let address = Ipv6Addr::from_bits(first.to_bits().wrapping_add(above));
+                if !self.pools.v6(map).is_some_and(|map| map.set(address, session)) {
+                    error!(%address, "a prefix that is outside its pool's map");
+                }
+            }
+            Some(PoolBinding::None) | None => error!(pool = pool.0, offset, "a pool that has no map"),
         }
     }
 

@@ -37,6 +37,9 @@ pub(crate) fn write(event: &SessionEvent, port: &str) {
         EventKind::Authenticated => line!(debug, "authenticated"),
         EventKind::AuthFailed { failure } => line!(warn, "login refused", reason = failure.label()),
         EventKind::Ipv4Up { address } => line!(info, "session up", ipv4 = %address),
+        EventKind::Ipv6Up { prefix } => line!(debug, "ipv6 up", prefix = prefix_text(*prefix)),
+        EventKind::Ipv6Down => line!(debug, "ipv6 down"),
+        EventKind::PrefixDelegated { prefix } => line!(debug, "prefix delegated", prefix = prefix_text(Some(*prefix))),
         EventKind::Ipv4Down => line!(debug, "ipv4 down"),
         EventKind::PoolExhausted => line!(warn, "no address is free"),
         EventKind::Ended { cause, lasted, was_up } => {
@@ -54,6 +57,10 @@ pub(crate) fn write(event: &SessionEvent, port: &str) {
         ),
         other => line!(debug, "session event", event = other.label()),
     }
+}
+
+fn prefix_text(prefix: Option<(std::net::Ipv6Addr, u8)>) -> String {
+    prefix.map(|(address, length)| format!("{address}/{length}")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -236,6 +236,12 @@ impl PrefixPool {
         self.offset(prefix).is_some_and(|offset| self.held.contains(offset))
     }
 
+    /// True for a prefix that [`PrefixPool::take`] alone gives out.
+    #[must_use]
+    pub fn is_reserved(&self, prefix: Prefix) -> bool {
+        self.offset(prefix).is_some_and(|offset| self.reserved.contains(offset))
+    }
+
     /// How full it is.
     #[must_use]
     pub fn usage(&self) -> Usage {

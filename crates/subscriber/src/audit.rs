@@ -1,7 +1,7 @@
 //! A look over all tables at once: does each say the same as the others?
 
 use crate::dial::line_of;
-use crate::session::{Entry, HeldAddress};
+use crate::session::{Entry, HeldAddress, HeldPrefix};
 use crate::subscribers::{PoolOf, Subscribers};
 use bng_wire::{PortIndex, VrfId};
 use core::net::Ipv4Addr;
@@ -31,6 +31,7 @@ impl Subscribers {
         let mut leaving_addresses = 0u32;
         let mut half_open = self.half_open.map(|_| 0u32);
         let mut per_vlan: HashMap<(PortIndex, u16), u32> = HashMap::new();
+        let mut prefix_owners = HashSet::new();
         let mut per_line: HashMap<(PortIndex, u16, u16), u32> = HashMap::new();
         let mut ids = HashSet::new();
         let mut owners: HashMap<(VrfId, Ipv4Addr), HeldAddress> = HashMap::new();
@@ -40,6 +41,18 @@ impl Subscribers {
                 Entry::Leaving(leaving) => (leaving.line, leaving.session_id, leaving.key, leaving.address),
             };
             let outer_vid = line.vlans.outer_vid();
+            let prefixes: Vec<HeldPrefix> = match entry {
+                Entry::Live(session) => session.line_prefix.iter().chain(&session.delegated).copied().collect(),
+                Entry::Leaving(leaving) => leaving.prefixes.to_vec(),
+            };
+            for held in prefixes {
+                if !prefix_owners.insert((held.pool, held.offset)) {
+                    return Err(Contradiction(format!(
+                        "prefix {} of pool {} has two owners",
+                        held.offset, held.pool.0
+                    )));
+                }
+            }
             if !ids.insert((line.port, outer_vid, id)) {
                 return Err(Contradiction(format!("two sessions have the id {id:?} on {line:?}")));
             }
@@ -99,15 +112,16 @@ impl Subscribers {
             }
         }
         let held = |pooled: bool| owners.values().filter(|held| held.pool.is_some() == pooled).count();
-        let in_pools: u32 = self
-            .pools
-            .iter()
-            .map(|state| match &state.kind {
-                PoolOf::Ipv4(pool) => pool.usage().held,
-                PoolOf::Prefixes(_) => 0,
-            })
-            .fold(0, u32::saturating_add);
-        same("pool addresses held", held(true), in_pools as usize)?;
+        let in_pools = |prefixes: bool| -> u32 {
+            let held = self.pools.iter().map(|state| match &state.kind {
+                PoolOf::Ipv4(pool) if !prefixes => pool.usage().held,
+                PoolOf::Prefixes(pool) if prefixes => pool.usage().held,
+                PoolOf::Ipv4(_) | PoolOf::Prefixes(_) => 0,
+            });
+            held.fold(0, u32::saturating_add)
+        };
+        same("pool addresses held", held(true), in_pools(false) as usize)?;
+        same("pool prefixes held", prefix_owners.len(), in_pools(true) as usize)?;
         let fixed = owners.values().filter(|held| held.fixed).count();
         same("fixed addresses", fixed, self.fixed.len())
     }

@@ -4,6 +4,7 @@
 //! relies on and names what is wrong.
 
 use bng_discovery::{AccessPort, AccessRule, ControlPriority, DiscoveryLimits, ServiceProfile};
+use bng_ipv6::Ipv6Config;
 use bng_pool::{Ipv4PoolConfig, PoolConfigError, PrefixPoolConfig};
 use bng_ppp::PppConfig;
 use bng_session::Rate;
@@ -73,6 +74,8 @@ pub struct Profile {
     pub ppp: PppConfig,
     /// IPv4, where there is any.
     pub ipv4: Option<Ipv4Profile>,
+    /// IPv6, where there is any.
+    pub ipv6: Option<Ipv6Profile>,
     /// Whether the MSS of TCP is clamped to the link.
     pub mss_clamp: bool,
     /// Whether the source address of what a client sends must be its own. Leave it on.
@@ -101,6 +104,7 @@ impl Profile {
             pppoe: PppoeProfile::default(),
             ppp: PppConfig::default(),
             ipv4: None,
+            ipv6: None,
             mss_clamp: true,
             source_check: true,
             rate_up: None,
@@ -141,6 +145,17 @@ pub struct Ipv4Profile {
     pub dns: [Option<Ipv4Addr>; 2],
     /// Primary and secondary NBNS server.
     pub nbns: [Option<Ipv4Addr>; 2],
+}
+
+/// IPv6 settings of a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ipv6Profile {
+    /// Router advertisements and DHCPv6.
+    pub services: Ipv6Config,
+    /// Pools of /64 for the lines themselves, in the order in which they are tried.
+    pub prefix_pools: Vec<PoolIndex>,
+    /// Pools of prefixes for delegation, in the order in which they are tried.
+    pub delegated_pools: Vec<PoolIndex>,
 }
 
 /// A named pool.
@@ -298,6 +313,14 @@ pub enum ConfigError {
     /// A profile names a pool that does not exist, is of another kind or of another routing instance.
     #[error("profile {profile} names pool {pool}, which is not an IPv4 pool of its routing instance")]
     ProfilePool {
+        /// The profile's name.
+        profile: String,
+        /// The pool's index.
+        pool: u16,
+    },
+    /// A profile's IPv6 names a pool that does not exist, is of another kind or of another routing instance.
+    #[error("profile {profile} names pool {pool}, which is not a pool of IPv6 prefixes of its routing instance")]
+    ProfilePrefixPool {
         /// The profile's name.
         profile: String,
         /// The pool's index.

@@ -4,6 +4,7 @@ use crate::action::{Action, SubscriberKey};
 use crate::config::WhenFull;
 use crate::event::EventKind;
 use crate::frame::AccessFrame;
+use crate::ipv6::IPV6;
 use crate::session::{Entry, NewSession, Session};
 use crate::stats::Drop;
 use crate::subscribers::Subscribers;
@@ -71,7 +72,12 @@ impl Subscribers {
             _ => return Err(Drop::NotOwner),
         }
         self.statistics.ppp_in = self.statistics.ppp_in.saturating_add(1);
-        let Some(Entry::Live(session)) = self.entries.take(slot) else { return Err(Drop::Removing) };
+        let Some(Entry::Live(mut session)) = self.entries.take(slot) else { return Err(Drop::Removing) };
+        if protocol == IPV6 && session.ipv6.is_some() {
+            self.ipv6_packet(now, &mut session, payload, out);
+            self.work(now, session, out, |_, _| ());
+            return Ok(());
+        }
         let mut discarded = None;
         self.work(now, session, out, |session, actions| {
             discarded = session.ppp.handle(now, protocol, payload, actions).err();

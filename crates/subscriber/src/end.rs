@@ -32,6 +32,7 @@ impl Subscribers {
                 None => Action::RemoveRoute { vrf: held.vrf, address: held.address },
             });
         }
+        Self::unmap_prefixes(&mut session, out);
         if installed {
             out.push(Action::Remove { key });
         }
@@ -95,6 +96,7 @@ impl Subscribers {
             index: session.index,
             user: session.user.take(),
             address: session.address,
+            prefixes: session.line_prefix.iter().chain(&session.delegated).copied().collect(),
             created: session.created,
         };
         self.entries.put(key.slot, Entry::Leaving(leaving));
@@ -125,6 +127,7 @@ impl Subscribers {
             self.leaving_addresses = self.leaving_addresses.saturating_sub(1);
             self.release(&held, key.slot);
         }
+        self.release_prefixes(&leaving.prefixes);
         if !self.waiters.is_empty() {
             self.serve_waiters(now, out);
         }

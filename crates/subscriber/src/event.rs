@@ -4,7 +4,7 @@ use crate::action::{AuthFailure, SubscriberKey};
 use bng_ppp::EndCause;
 use bng_session::SessionTotals;
 use bng_wire::{Line, SessionId};
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 /// Something that happened to a session.
@@ -49,6 +49,18 @@ pub enum EventKind {
     },
     /// IPCP is no longer open.
     Ipv4Down,
+    /// IPv6 is agreed: the router advertises itself. Once for each time IPV6CP opens.
+    Ipv6Up {
+        /// The line's own prefix, where it has one.
+        prefix: Option<(Ipv6Addr, u8)>,
+    },
+    /// IPV6CP is no longer open.
+    Ipv6Down,
+    /// DHCPv6 has given the client a prefix.
+    PrefixDelegated {
+        /// The prefix.
+        prefix: (Ipv6Addr, u8),
+    },
     /// No address was free for this session.
     PoolExhausted,
     /// The session has ended.
@@ -68,7 +80,7 @@ pub enum EventKind {
 }
 
 /// The words for logs, in the order of [`EventKind::code`].
-const LABELS: [&str; 10] = [
+const LABELS: [&str; 13] = [
     "created",
     "link_up",
     "link_down",
@@ -79,6 +91,9 @@ const LABELS: [&str; 10] = [
     "pool_exhausted",
     "ended",
     "final",
+    "ipv6_up",
+    "ipv6_down",
+    "prefix_delegated",
 ];
 
 impl EventKind {
@@ -95,6 +110,9 @@ impl EventKind {
             Self::PoolExhausted => 7,
             Self::Ended { .. } => 8,
             Self::Final { .. } => 9,
+            Self::Ipv6Up { .. } => 10,
+            Self::Ipv6Down => 11,
+            Self::PrefixDelegated { .. } => 12,
         }
     }
 

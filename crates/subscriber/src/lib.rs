@@ -29,6 +29,7 @@ mod end;
 pub mod event;
 mod frame;
 mod index;
+mod ipv6;
 mod link;
 mod session;
 mod slab;
@@ -47,8 +48,8 @@ pub use bng_pool::{Ipv4PoolConfig, Ipv4Range, PrefixPoolConfig};
 pub use bng_ppp::{AuthMethod, AuthRequest, Credentials, EndCause, PppConfig};
 pub use bng_session::Rate as PolicerRate;
 pub use config::{
-    AaaMethod, ConfigError, DuplicateUser, Ipv4Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind, PppoeProfile,
-    Profile, SubscriberConfig, WhenFull,
+    AaaMethod, ConfigError, DuplicateUser, Ipv4Profile, Ipv6Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind,
+    PppoeProfile, Profile, SubscriberConfig, WhenFull,
 };
 pub use event::{EventKind, SessionEvent};
 pub use stats::{Drop, Gauges, Statistics};

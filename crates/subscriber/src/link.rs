@@ -86,17 +86,9 @@ impl Subscribers {
                             self.event(now, session, EventKind::Ipv4Down, out);
                         }
                     }
-                    PppAction::Ipv6Up { local_id, .. } => {
-                        session.gateway_interface_id = Some(local_id);
-                        self.ipv6(session, true, out);
-                    }
-                    PppAction::Ipv6Opened => {
-                        self.opened(now, session);
-                    }
-                    PppAction::Ipv6Down => {
-                        session.gateway_interface_id = None;
-                        self.ipv6(session, false, out);
-                    }
+                    PppAction::Ipv6Up { local_id, .. } => self.ipv6_up(now, session, local_id, out),
+                    PppAction::Ipv6Opened => self.ipv6_opened(now, session, out),
+                    PppAction::Ipv6Down => self.ipv6_down(now, session, out),
                     PppAction::Ended(cause) => ended = ended.or(Some(cause)),
                 }
             }
@@ -108,7 +100,7 @@ impl Subscribers {
     }
 
     /// A network protocol is open: the client has shown itself good.
-    fn opened(&mut self, now: Instant, session: &mut Session) {
+    pub(crate) fn opened(&mut self, now: Instant, session: &mut Session) {
         if session.up_since.is_none() {
             session.up_since = Some(now);
             self.statistics.came_up = self.statistics.came_up.saturating_add(1);
@@ -116,7 +108,7 @@ impl Subscribers {
         }
     }
 
-    fn send(&mut self, session: &Session, protocol: u16, payload: &[u8], out: &mut Vec<Action>) {
+    pub(crate) fn send(&mut self, session: &Session, protocol: u16, payload: &[u8], out: &mut Vec<Action>) {
         let vlans = self.ac.reply_vlans(session.line.vlans);
         let frame = session_frame(&session.line, vlans, session.local_mac, session.session_id, protocol, payload);
         self.statistics.ppp_out = self.statistics.ppp_out.saturating_add(1);
@@ -127,7 +119,10 @@ impl Subscribers {
     pub(crate) fn spec(&self, session: &Session) -> SessionSpec {
         let profile = self.profiles.get(usize::from(session.profile.0)).map(|state| &state.profile);
         let grant = session.grant.as_ref();
+        let [ipv6_prefix, delegated_prefix] = self.spec_prefixes(session);
         SessionSpec {
+            ipv6_prefix,
+            delegated_prefix,
             port: session.line.port,
             vlans: session.line.vlans,
             local_mac: session.local_mac,
@@ -177,7 +172,7 @@ impl Subscribers {
         }
     }
 
-    fn ipv6(&mut self, session: &mut Session, up: bool, out: &mut Vec<Action>) {
+    pub(crate) fn ipv6(&mut self, session: &mut Session, up: bool, out: &mut Vec<Action>) {
         if session.ipv6_up != up {
             let was_up = session.ipv4_up || session.ipv6_up;
             session.ipv6_up = up;
@@ -472,10 +467,7 @@ impl Subscribers {
             (None, Some(address)) => return self.fixed_address(now, session, vrf, address, out).map(Some),
             (None, None) => {}
         }
-        let sticky = state.profile.sticky_addresses.then(|| match session.user.as_deref() {
-            Some(user) => stable_hash(user),
-            None => stable_hash(&session.line.peer_mac.0),
-        });
+        let sticky = state.profile.sticky_addresses.then(|| sticky_key(session));
         let named = authorization.ipv4_pool.as_ref().map(core::slice::from_ref);
         for index in named.unwrap_or(&ipv4.pools) {
             if let Some(PoolOf::Ipv4(pool)) = self.pools.get_mut(usize::from(index.0)).map(|state| &mut state.kind)
@@ -533,6 +525,14 @@ fn interface_id(mac: bng_wire::MacAddr) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
     let id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
     id.max(1)
+}
+
+/// What a subscriber's addresses and prefixes go by, so that they are the same ones tomorrow.
+pub(crate) fn sticky_key(session: &Session) -> u64 {
+    match session.user.as_deref() {
+        Some(user) => stable_hash(user),
+        None => stable_hash(&session.line.peer_mac.0),
+    }
 }
 
 /// A hash that stays the same over restarts (FNV-1a, 64 bits): a user gets the same address again tomorrow. What a

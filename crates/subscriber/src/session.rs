@@ -5,6 +5,7 @@ use crate::config::PoolIndex;
 use crate::event::EventKind;
 use crate::view::{SessionState, SessionView};
 use bng_discovery::{ProfileIndex, RequestFingerprint};
+use bng_ipv6::Ipv6Session;
 use bng_ppp::{AuthMethod, AuthRequest, Phase, Ppp};
 use bng_session::{Rate, SessionIndex};
 use bng_wire::pppoe::AccessLine;
@@ -28,6 +29,18 @@ pub(crate) struct HeldAddress {
     pub(crate) fixed: bool,
 }
 
+/// A prefix that a session holds: 8 octets, since the pool knows the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeldPrefix {
+    pub(crate) pool: PoolIndex,
+    /// Whether DHCPv6 has given it to the client.
+    pub(crate) leased: bool,
+    /// Whether the forwarding plane leads it to the session.
+    pub(crate) mapped: bool,
+    /// The place in the pool.
+    pub(crate) offset: u32,
+}
+
 /// What is in a slot.
 #[derive(Debug)]
 pub(crate) enum Entry {
@@ -47,6 +60,7 @@ pub(crate) struct Leaving {
     pub(crate) index: Option<SessionIndex>,
     pub(crate) user: Option<Box<[u8]>>,
     pub(crate) address: Option<HeldAddress>,
+    pub(crate) prefixes: Box<[HeldPrefix]>,
     pub(crate) created: Instant,
 }
 
@@ -84,6 +98,12 @@ pub(crate) struct Session {
     pub(crate) address: Option<HeldAddress>,
     /// Whether the forwarding plane leads the address here.
     pub(crate) mapped: bool,
+    /// IPv6 on the link, while IPV6CP has agreed.
+    pub(crate) ipv6: Option<Box<Ipv6Session>>,
+    /// The line's own prefix.
+    pub(crate) line_prefix: Option<HeldPrefix>,
+    /// Delegated prefixes, leased or kept for the client.
+    pub(crate) delegated: Vec<HeldPrefix>,
     /// Whether the session is in the index of users.
     pub(crate) indexed_user: bool,
     pub(crate) authenticated: bool,
@@ -178,6 +198,9 @@ impl Session {
             auth_method: None,
             address: None,
             mapped: false,
+            ipv6: None,
+            line_prefix: None,
+            delegated: Vec::new(),
             indexed_user: false,
             authenticated: false,
             ipv4_up: false,
@@ -222,7 +245,8 @@ impl Session {
     /// The nearest time at which something is to be done.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let idle = self.grant.as_ref().and_then(|grant| grant.idle_look_at);
-        [self.ppp.poll_timeout(), self.ends_at, self.aaa_deadline, idle].into_iter().flatten().min()
+        let ipv6 = self.ipv6.as_ref().and_then(|ipv6| ipv6.poll_timeout());
+        [self.ppp.poll_timeout(), ipv6, self.ends_at, self.aaa_deadline, idle].into_iter().flatten().min()
     }
 
     /// True where Idle-Timeout has passed without a packet from the client; `upstream` is their number so far.
@@ -269,6 +293,9 @@ impl Session {
             auth_method: self.auth_method,
             ipv4: self.address.map(|held| held.address),
             ipv4_up: self.ipv4_up,
+            ipv6_up: self.ipv6_up,
+            ipv6_prefix: None,
+            delegated_prefix: None,
             peer_mru: self.peer_mru,
             local_mru: self.local_mru,
             circuit_id: self.circuit_id().map(Box::from),
@@ -303,6 +330,9 @@ impl Leaving {
             auth_method: None,
             ipv4: self.address.map(|held| held.address),
             ipv4_up: false,
+            ipv6_up: false,
+            ipv6_prefix: None,
+            delegated_prefix: None,
             peer_mru: 0,
             local_mru: 0,
             circuit_id: None,

@@ -112,6 +112,8 @@ pub struct Statistics {
     pub dropped: [u64; Drop::ALL.len()],
     /// PPP packets discarded, by [`Discard`].
     pub ppp_discarded: [u64; Discard::ALL.len()],
+    /// IPv6 packets for the router that it discarded, by [`bng_ipv6::Discard`].
+    pub ipv6_discarded: [u64; bng_ipv6::Discard::ALL.len()],
 }
 
 impl Default for Statistics {
@@ -139,6 +141,7 @@ impl Default for Statistics {
             ended: [0; EndCause::ALL.len()],
             dropped: [0; Drop::ALL.len()],
             ppp_discarded: [0; Discard::ALL.len()],
+            ipv6_discarded: [0; bng_ipv6::Discard::ALL.len()],
         }
     }
 }
@@ -183,6 +186,9 @@ impl Statistics {
         }
         for (reason, value) in Discard::ALL.iter().zip(self.ppp_discarded) {
             visit("ppp_discarded", reason.label(), value);
+        }
+        for (reason, value) in bng_ipv6::Discard::ALL.iter().zip(self.ipv6_discarded) {
+            visit("ipv6_discarded", reason.label(), value);
         }
     }
 }

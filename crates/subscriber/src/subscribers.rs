@@ -11,6 +11,7 @@ use crate::timers::Timers;
 use crate::users::Users;
 use crate::view::SessionView;
 use bng_discovery::{AcConfig, AccessConcentrator, DiscoveryDrop};
+use bng_ipv6::Ipv6Config;
 use bng_pool::{Ipv4Pool, PrefixPool, Usage};
 use bng_ppp::{Action as PppAction, EndCause, PppConfig};
 use bng_session::SessionIndex;
@@ -68,6 +69,7 @@ pub struct PoolView {
 pub(crate) struct ProfileState {
     pub(crate) profile: Profile,
     pub(crate) ppp: Arc<PppConfig>,
+    pub(crate) ipv6: Option<Arc<Ipv6Config>>,
 }
 
 #[derive(Debug)]
@@ -184,12 +186,27 @@ impl Subscribers {
                 }
             }
         }
+        for profile in &profiles {
+            let pools = profile.ipv6.iter().flat_map(|ipv6| ipv6.prefix_pools.iter().chain(&ipv6.delegated_pools));
+            for pool in pools {
+                let fits = pool_states
+                    .get(usize::from(pool.0))
+                    .is_some_and(|state| state.vrf == profile.vrf && matches!(state.kind, PoolOf::Prefixes(_)));
+                if !fits {
+                    return Err(ConfigError::ProfilePrefixPool { profile: profile.name.clone(), pool: pool.0 });
+                }
+            }
+        }
         let users = Users::new(&users)?;
         let places = limits.table_size();
         Ok(Self {
             profiles: profiles
                 .into_iter()
-                .map(|profile| ProfileState { ppp: Arc::new(profile.ppp.clone()), profile })
+                .map(|profile| ProfileState {
+                    ppp: Arc::new(profile.ppp.clone()),
+                    ipv6: profile.ipv6.as_ref().map(|ipv6| Arc::new(ipv6.services.clone())),
+                    profile,
+                })
                 .collect(),
             restore_complete: config.restore_complete,
             draining: false,
@@ -280,13 +297,23 @@ impl Subscribers {
 
     /// All sessions, in the order of their slots.
     pub fn sessions(&self, now: Instant) -> impl Iterator<Item = SessionView> + '_ {
-        self.entries.iter().map(move |entry| view_of(entry, now))
+        self.entries.iter().map(move |entry| self.view_of(entry, now))
     }
 
     /// One session.
     #[must_use]
     pub fn session(&self, now: Instant, key: SubscriberKey) -> Option<SessionView> {
-        self.entries.get(key).map(|entry| view_of(entry, now))
+        self.entries.get(key).map(|entry| self.view_of(entry, now))
+    }
+
+    fn view_of(&self, entry: &Entry, now: Instant) -> SessionView {
+        match entry {
+            Entry::Live(session) => {
+                let [ipv6_prefix, delegated_prefix] = self.spec_prefixes(session);
+                SessionView { ipv6_prefix, delegated_prefix, ..session.view(now) }
+            }
+            Entry::Leaving(leaving) => leaving.view(now),
+        }
     }
 
     /// The pools.
@@ -420,7 +447,7 @@ impl Subscribers {
     }
 
     fn session_timeout(&mut self, now: Instant, slot: u32, out: &mut Vec<Action>) {
-        let Some(Entry::Live(session)) = self.entries.take(slot) else {
+        let Some(Entry::Live(mut session)) = self.entries.take(slot) else {
             // Cannot be: a timer runs for live sessions alone. Without its session it must not run for ever.
             debug_assert!(false, "a timer without a live session");
             self.timers.set(slot, None);
@@ -442,6 +469,7 @@ impl Subscribers {
             activity = signs != seen;
             seen = signs;
         }
+        self.ipv6_timeout(now, &mut session, out);
         self.work(now, session, out, |session, actions| {
             session.upstream_seen = seen;
             if activity {
@@ -488,12 +516,5 @@ impl Subscribers {
             user: session.user.clone(),
             what,
         }));
-    }
-}
-
-fn view_of(entry: &Entry, now: Instant) -> SessionView {
-    match entry {
-        Entry::Live(session) => session.view(now),
-        Entry::Leaving(leaving) => leaving.view(now),
     }
 }

@@ -6,7 +6,7 @@ use bng_ppp::AuthMethod;
 use bng_session::SessionIndex;
 use bng_wire::pppoe::AccessLine;
 use bng_wire::{MacAddr, PortIndex, SessionId, VlanStack};
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 /// How far a session has come.
@@ -72,6 +72,12 @@ pub struct SessionView {
     pub ipv4: Option<Ipv4Addr>,
     /// Whether IPv4 is forwarded.
     pub ipv4_up: bool,
+    /// Whether IPv6 is forwarded.
+    pub ipv6_up: bool,
+    /// The prefix of the line itself.
+    pub ipv6_prefix: Option<(Ipv6Addr, u8)>,
+    /// The first prefix delegated by DHCPv6.
+    pub delegated_prefix: Option<(Ipv6Addr, u8)>,
     /// Largest IP packet towards the client, in octets.
     pub peer_mru: u16,
     /// Largest IP packet from the client, in octets.

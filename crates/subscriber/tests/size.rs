@@ -69,7 +69,7 @@ fn subscribers(now: Instant) -> Subscribers {
 
 /// The client that the goal of 2 KiB a session names, as far as this crate has it: CHAP, IPv4, a circuit id of 63 octets.
 #[test]
-fn a_session_takes_at_most_1152_octets_here() {
+fn a_session_takes_at_most_1216_octets_here() {
     let now = Instant::now();
     let mut subscribers = subscribers(now);
     let port = PortIndex(0);
@@ -107,6 +107,6 @@ fn a_session_takes_at_most_1152_octets_here() {
     let per_second = f64::from(SESSIONS) / busy.as_secs_f64();
     println!("{octets} octets of resident memory a session; {per_second:.0} set up per second of this thread");
     assert_eq!(subscribers.gauges().up, SESSIONS);
-    assert!(octets <= 1152, "{octets} octets a session");
+    assert!(octets <= 1216, "{octets} octets a session");
     subscribers.audit().unwrap();
 }

@@ -38,6 +38,20 @@ echo "IF=$1 LOCAL=$4 PEER=$5 DNS1=$DNS1 DNS2=$DNS2" > /run/ip-up.part
 mv /run/ip-up.part /run/ip-up
 END
 chmod 755 /etc/ppp/ip-up
+if [ -n "$C_IPV6" ]; then
+    load ipv6
+    cat > /etc/ppp/ipv6-up << 'END'
+#!/bin/bash
+echo "IF=$1 LOCAL6=$4 PEER6=$5" > /run/ipv6-up.part
+mv /run/ipv6-up.part /run/ipv6-up
+END
+    chmod 755 /etc/ppp/ipv6-up
+fi
+# True when everything is up that is waited for.
+is_up() {
+    [ "$C_IPV6" = only ] || [ -e /run/ip-up ] || return 1
+    [ -z "$C_IPV6" ] || [ -e /run/ipv6-up ]
+}
 plugin=$(find /usr/lib/pppd -name pppoe.so -o -name rp-pppoe.so | sort | head -n 1)
 now_ms
 started=$NOW_MS
@@ -63,18 +77,22 @@ finish() { # CODE: ends pppd, shows its log, ends the job
 }
 
 for ((turn = 0; turn < C_WAIT * 20; turn++)); do
-    [ -e /run/ip-up ] && break
+    is_up && break
     kill -0 $pppd 2> /dev/null || break
     nap 0.05
 done
 now_ms
 took=$((NOW_MS - started))
-[ -e /run/ip-up ] || { echo "CLIENT: FAIL no IPCP after $took ms"; finish 1; }
+is_up || { echo "CLIENT: FAIL no IPCP or IPV6CP after $took ms"; finish 1; }
+LOCAL='' PEER='' DNS1='' DNS2='' LOCAL6='' PEER6=''
 # shellcheck disable=SC1091
-. /run/ip-up
+[ ! -e /run/ip-up ] || . /run/ip-up
+# shellcheck disable=SC1091
+[ ! -e /run/ipv6-up ] || . /run/ipv6-up
 mtu=$(cat "/sys/class/net/$IF/mtu")
 echo "CLIENT: UP in $took ms if=$IF local=$LOCAL peer=$PEER dns=$DNS1,$DNS2 mtu=$mtu"
-cp /run/ip-up /run/out/up
+[ -z "$C_IPV6" ] || echo "CLIENT: IPV6CP local=$LOCAL6 peer=$PEER6"
+cat /run/ip-up /run/ipv6-up > /run/out/up 2> /dev/null
 
 # Replaced routes are quick; a ping takes a process each.
 for network in $C_ROUTES; do ip route replace "$network" dev "$IF"; done
@@ -96,7 +114,7 @@ for target in ${C_TARGETS:-$PEER}; do
     [ -z "$C_DF_PING" ] || all_answered "$target size=$mtu DF" -M "do" -s $((mtu - 28)) -c 2 "$target"
 done
 if [ -n "$C_POST" ]; then
-    export IF LOCAL PEER
+    export IF LOCAL PEER LOCAL6 PEER6
     bash -c "$C_POST" || { echo "CLIENT: POST FAILED"; code=1; }
 fi
 echo "$code" > /run/out/done

@@ -37,7 +37,7 @@ pub(crate) fn validate(
     let (ipv4_pools, ipv6_pools, places) = pools::pools(&root, out);
     let interfaces = interfaces::interfaces(&root, &ports, out);
     let routes = interfaces::routes(&root, &interfaces, out);
-    let node = Node { name: node_name(&root, machine) };
+    let node = Node { name: node_name(&root, machine), state_folder: root.node.state_folder.0.clone() };
     let profiles = profiles::profiles(&root, &node.name, &places, out);
     let ipv4_pools = pools::reserve_gateways(ipv4_pools, &profiles, &root, out);
     let access = access::access(&root, out);
