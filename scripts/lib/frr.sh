@@ -22,6 +22,7 @@ frr_start() {
     frr_vtysh "$name" -f "$config" > "$LAB_FOLDER/frr-$name/vtysh.out" 2>&1 ||
         { cat "$LAB_FOLDER/frr-$name/vtysh.out"; return 1; }
 }
+# shellcheck disable=SC2034 # the cases end a daemon by it
 declare -A FRR_PROCESS=()
 
 frr_vtysh() {

@@ -176,7 +176,7 @@ fn readers_never_see_a_member_that_was_not_there() {
         changes += 1;
         writer.poll();
         let others = gleans((0..8).filter(|bit| changes >> bit & 1 != 0).chain([100]));
-        if changes % 3 == 0 {
+        if changes.is_multiple_of(3) {
             let Ok(new) = writer.group_create(&others, Some(id)) else { continue };
             default_route(&mut writer, NextHop::Group(new));
             writer.group_release(id).expect("no route leads there any more");

@@ -68,10 +68,10 @@ hosts=(203.0.113.{9..24})
 pings=()
 # ping_all COUNT INTERVAL: from every host at once, in the background
 ping_all() {
-    local host
+    local from
     pings=()
-    for host in "${hosts[@]}"; do
-        ip netns exec "$NS_INET" ping -n -q -c "$1" -i "$2" -W 2 -I "$host" "$address" > "$LAB_FOLDER/ping-$host" 2>&1 &
+    for from in "${hosts[@]}"; do
+        ip netns exec "$NS_INET" ping -n -q -c "$1" -i "$2" -W 2 -I "$from" "$address" > "$LAB_FOLDER/ping-$from" 2>&1 &
         pings+=("$!")
     done
 }

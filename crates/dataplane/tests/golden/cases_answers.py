@@ -107,7 +107,7 @@ odd = ping4(ALICE, GATEWAY)
 odd[ICMP].chksum = 1
 for packet in (odd, pong4(ping4(GATEWAY, ALICE)), ping4(ALICE, GATEWAY, flags="MF"),
                IP(src=ALICE, dst=GATEWAY, options=b"\x01\x01\x01\x01") / ICMP(type=8) / Raw(b"data"),
-               IP(src=ALICE, dst=GATEWAY) / ICMP(type=13)):
+               IP(src=ALICE, dst=GATEWAY) / ICMP(type=13, ts_ori=0, ts_rx=0, ts_tx=0)):
     case.drop_up("alice", packet, "host_refused")
 
 case = Case("ping-spoofed", "A ping of the gateway from another's address is dropped before.")
