@@ -4,7 +4,7 @@ use bng_api as api;
 use bng_api::BackendError;
 use bng_dataplane::{Reason, Verdict};
 use bng_routing::{RouteAction, RouteSource, RouteView};
-use bng_subscriber::{Drop as ControlDrop, Statistics};
+use bng_subscriber::{DiscoveryDrop, Drop as ControlDrop, Ipv6Discard, PppDiscard, Statistics};
 use bng_wire::PortIndex;
 
 use super::Observer;
@@ -61,7 +61,11 @@ pub(super) fn workers(observer: &Observer) -> api::WorkersView {
     api::WorkersView { workers: workers.map(worker).collect() }
 }
 
-pub(super) fn drops(observer: &Observer, statistics: &Statistics) -> api::DropsView {
+pub(super) fn drops(
+    observer: &Observer,
+    statistics: &Statistics,
+    discovery: &[u64; DiscoveryDrop::COUNT],
+) -> api::DropsView {
     let by_workers = |reason: &Reason| {
         let workers: Vec<u64> = observer.counters.iter().map(|counters| counters.reason(*reason).get()).collect();
         api::DropView {
@@ -77,16 +81,29 @@ pub(super) fn drops(observer: &Observer, statistics: &Statistics) -> api::DropsV
             reference: reason.reference().to_owned(),
         }
     };
-    let by_control = |(reason, packets): (&ControlDrop, &u64)| api::DropView {
-        reason: format!("control_{}", reason.label()),
+    let by_control = |reason: String, description: String, packets: u64| api::DropView {
+        reason,
         verdict: "drop".to_owned(),
-        packets: *packets,
+        packets,
         workers: Vec::new(),
-        description: reason.describe().to_owned(),
+        description,
         reference: String::new(),
     };
-    let control = ControlDrop::ALL.iter().zip(&statistics.dropped).map(by_control);
-    api::DropsView { drops: Reason::ALL.iter().map(by_workers).chain(control).collect() }
+    let control = ControlDrop::ALL.iter().zip(statistics.dropped).map(|(reason, packets)| {
+        by_control(format!("control_{}", reason.label()), reason.describe().to_owned(), packets)
+    });
+    let discovery = DiscoveryDrop::ALL.iter().zip(discovery).map(|(reason, packets)| {
+        by_control(format!("discovery_{}", reason.label()), reason.describe().to_owned(), *packets)
+    });
+    let ppp = PppDiscard::ALL.iter().zip(statistics.ppp_discarded).map(|(reason, packets)| {
+        by_control(reason.label().to_owned(), format!("A PPP control packet: {reason}."), packets)
+    });
+    let ipv6 = Ipv6Discard::ALL.iter().zip(statistics.ipv6_discarded).map(|(reason, packets)| {
+        by_control(reason.label().to_owned(), format!("An IPv6 packet for the router: {reason}."), packets)
+    });
+    api::DropsView {
+        drops: Reason::ALL.iter().map(by_workers).chain(control).chain(discovery).chain(ppp).chain(ipv6).collect(),
+    }
 }
 
 pub(super) fn ports(observer: &Observer) -> api::PortsView {

@@ -2,15 +2,17 @@
 
 use bng_api::BackendError;
 use bng_dataplane::PuntClass;
-use bng_subscriber::{AuthFailure, Drop as ControlDrop, EndCause, Statistics};
+use bng_subscriber::{AuthFailure, DiscoveryDrop, Drop as ControlDrop, EndCause, Ipv6Discard, PppDiscard, Statistics};
 use bng_sync::Counter;
 use bng_telemetry::Exposition;
 
 use super::{Observer, forwarding};
 
 pub(super) fn render(observer: &Observer) -> Result<String, BackendError> {
-    let (statistics, gauges, pools) = observer
-        .ask(|subscribers, _, _| (subscribers.statistics().clone(), subscribers.gauges(), subscribers.pools()))?;
+    let (statistics, discovery, gauges, pools) = observer.ask(|subscribers, _, _| {
+        let discovery = *subscribers.discovery_drops();
+        (subscribers.statistics().clone(), discovery, subscribers.gauges(), subscribers.pools())
+    })?;
     let mut out = Exposition::new();
     out.gauge("bng_info", "Always 1; the labels say what runs.")
         .count(&[("version", env!("CARGO_PKG_VERSION")), ("node", &observer.names.node)], 1);
@@ -31,6 +33,7 @@ pub(super) fn render(observer: &Observer) -> Result<String, BackendError> {
     out.gauge("bng_sessions_max", "Sessions that the configuration allows.")
         .count(&[], u64::from(observer.limits.sessions_max));
     outcomes(&mut out, &statistics);
+    discarded(&mut out, &statistics, &discovery);
     let names = ["usable", "held", "reserved", "peak"];
     let pool_family = out.gauge("bng_pool_addresses", "Addresses or prefixes of a pool, by what they are.");
     for pool in &pools {
@@ -82,8 +85,26 @@ fn outcomes(out: &mut Exposition, statistics: &Statistics) {
     for (failure, count) in AuthFailure::ALL.iter().zip(statistics.auth_refused) {
         auth.count(&[("result", failure.label())], count);
     }
+}
+
+/// What control packets came to nothing.
+fn discarded(out: &mut Exposition, statistics: &Statistics, discovery: &[u64; DiscoveryDrop::COUNT]) {
     let dropped = out.counter("bng_control_dropped_packets_total", "Frames dropped by the control core, by reason.");
     for (reason, count) in ControlDrop::ALL.iter().zip(statistics.dropped) {
+        dropped.count(&[("reason", reason.label())], count);
+    }
+    let dropped =
+        out.counter("bng_discovery_dropped_packets_total", "PPPoE discovery packets that led to nothing, by reason.");
+    for (reason, count) in DiscoveryDrop::ALL.iter().zip(discovery) {
+        dropped.count(&[("reason", reason.label())], *count);
+    }
+    let dropped = out.counter("bng_ppp_discarded_packets_total", "PPP control packets discarded, by reason.");
+    for (reason, count) in PppDiscard::ALL.iter().zip(statistics.ppp_discarded) {
+        dropped.count(&[("reason", reason.label())], count);
+    }
+    let dropped =
+        out.counter("bng_ipv6_discarded_packets_total", "IPv6 packets for the router that it discarded, by reason.");
+    for (reason, count) in Ipv6Discard::ALL.iter().zip(statistics.ipv6_discarded) {
         dropped.count(&[("reason", reason.label())], count);
     }
 }

@@ -158,8 +158,9 @@ impl api::Backend for Observer {
     }
 
     fn drops(&self) -> Result<api::DropsView, BackendError> {
-        let statistics = self.ask(|subscribers, _, _| subscribers.statistics().clone())?;
-        Ok(forwarding::drops(self, &statistics))
+        let (statistics, discovery) =
+            self.ask(|subscribers, _, _| (subscribers.statistics().clone(), *subscribers.discovery_drops()))?;
+        Ok(forwarding::drops(self, &statistics, &discovery))
     }
 
     fn ports(&self) -> Result<api::PortsView, BackendError> {

@@ -150,7 +150,8 @@ pub struct WorkersView {
 /// One reason for which packets were dropped or punted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DropView {
-    /// The reason's word: the same as the metric's label.
+    /// The reason's word: the metric's label; before it `control_`, `discovery_`, `ppp_` or `ipv6_` where the control core
+    /// counts it.
     pub reason: String,
     /// `drop` or `punt`.
     pub verdict: String,

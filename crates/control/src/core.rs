@@ -128,6 +128,7 @@ impl ControlCore {
                 parts.port_names,
                 Arc::clone(&parts.routing),
                 aaa,
+                Instant::now(),
             ),
             aaa_events,
             aaa_told: false,

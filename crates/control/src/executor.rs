@@ -19,7 +19,7 @@ use tracing::error;
 
 use crate::counters::ControlCounters;
 use crate::inject::Injector;
-use crate::log;
+use crate::log::SessionLog;
 
 /// Where the addresses of a pool of the subscribers stand in the forwarding plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,7 @@ pub(crate) struct Executor {
     removing: HashMap<SessionIndex, SubscriberKey>,
     port_names: Vec<String>,
     aaa: Option<AaaHandle>,
+    log: SessionLog,
     routing: Arc<RoutingHandle>,
     /// Routes that the routing thread had no room for yet, in their order.
     routes_waiting: VecDeque<(Prefix, Option<SessionRef>)>,
@@ -73,6 +74,7 @@ impl Executor {
         port_names: Vec<String>,
         routing: Arc<RoutingHandle>,
         aaa: Option<AaaHandle>,
+        now: Instant,
     ) -> Self {
         Self {
             sessions,
@@ -83,6 +85,7 @@ impl Executor {
             port_names,
             routing,
             aaa,
+            log: SessionLog::new(now),
             routes_waiting: VecDeque::new(),
         }
     }
@@ -151,7 +154,7 @@ impl Executor {
                     Action::Event(event) => {
                         self.tell_aaa(now, &event, subscribers);
                         let port = self.port_names.get(usize::from(event.line.port.0)).map_or("?", String::as_str);
-                        log::write(&event, port);
+                        self.log.write(now, &event, port);
                     }
                     other => error!(?other, "an action that is not known here"),
                 }
@@ -172,7 +175,7 @@ impl Executor {
             }
             // A client that never said who it is left nothing there.
             EventKind::Ended { cause, .. } if event.user.is_some() => aaa.ended(key, *cause),
-            EventKind::Final { totals } if event.user.is_some() => aaa.final_counters(key, *totals),
+            EventKind::Final { totals, .. } if event.user.is_some() => aaa.final_counters(key, *totals),
             _ => {}
         }
     }

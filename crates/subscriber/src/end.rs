@@ -98,6 +98,7 @@ impl Subscribers {
             address: session.address,
             prefixes: session.line_prefix.iter().chain(&session.delegated).copied().collect(),
             created: session.created,
+            was_up,
         };
         self.entries.put(key.slot, Entry::Leaving(leaving));
         if !installed {
@@ -121,7 +122,7 @@ impl Subscribers {
             session_id: leaving.session_id,
             line,
             user: leaving.user,
-            what: EventKind::Final { totals },
+            what: EventKind::Final { totals, was_up: leaving.was_up },
         }));
         if let Some(held) = leaving.address {
             self.leaving_addresses = self.leaving_addresses.saturating_sub(1);

@@ -46,6 +46,8 @@ pub enum EventKind {
     Ipv4Up {
         /// The client's address.
         address: Ipv4Addr,
+        /// Whether this is the session's first service: false after a renegotiation.
+        first: bool,
     },
     /// IPCP is no longer open.
     Ipv4Down,
@@ -69,13 +71,15 @@ pub enum EventKind {
         cause: EndCause,
         /// How long it lasted since its PADR.
         lasted: Duration,
-        /// Whether it had come up (authenticated) before.
+        /// Whether it ever had service.
         was_up: bool,
     },
     /// The session is out of the forwarding plane: its counters are final.
     Final {
         /// What it carried in all.
         totals: SessionTotals,
+        /// Whether it ever had service.
+        was_up: bool,
     },
 }
 

@@ -44,8 +44,9 @@ pub use bng_discovery::{
     AccessPort, AccessRule, ControlPriority, DiscoveryDrop, DiscoveryLimits, LockOutBy, LockOutPolicy, ProfileIndex,
     Rate, RateLimits, ServiceProfile, VidRange, VlanMatch,
 };
+pub use bng_ipv6::Discard as Ipv6Discard;
 pub use bng_pool::{Ipv4PoolConfig, Ipv4Range, PrefixPoolConfig};
-pub use bng_ppp::{AuthMethod, AuthRequest, Credentials, EndCause, PppConfig};
+pub use bng_ppp::{AuthMethod, AuthRequest, Credentials, Discard as PppDiscard, EndCause, PppConfig};
 pub use bng_session::Rate as PolicerRate;
 pub use config::{
     AaaMethod, ConfigError, DuplicateUser, Ipv4Profile, Ipv6Profile, Limits, LocalUser, Pool, PoolIndex, PoolKind,

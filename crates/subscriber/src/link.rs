@@ -75,9 +75,10 @@ impl Subscribers {
                     }
                     PppAction::Ipv4Up { .. } => self.ipv4(session, true, out),
                     PppAction::Ipv4Opened => {
+                        let first = session.up_since.is_none();
                         self.opened(now, session);
                         if let Some(held) = session.address {
-                            self.event(now, session, EventKind::Ipv4Up { address: held.address }, out);
+                            self.event(now, session, EventKind::Ipv4Up { address: held.address, first }, out);
                         }
                     }
                     PppAction::Ipv4Down => {

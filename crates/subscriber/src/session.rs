@@ -62,6 +62,7 @@ pub(crate) struct Leaving {
     pub(crate) address: Option<HeldAddress>,
     pub(crate) prefixes: Box<[HeldPrefix]>,
     pub(crate) created: Instant,
+    pub(crate) was_up: bool,
 }
 
 /// A session from its PADR to its end.

@@ -23,9 +23,12 @@ refused "a driver that does not exist" 'net_none0' 's/net_tap0,iface=acc0/net_no
 refused "a PCI device that does not exist" '0000:ff:1f.7' 's/"net_tap0,iface=acc0"/"0000:ff:1f.7"/;s/netns: [^,]*access, //;s/mtu: 1504, //'
 refused "a namespace that does not exist" 'bng-nowhere' 's/netns: [^,]*core/netns: bng-nowhere/'
 refused "huge pages that are not there" 'huge' 's/hugepages: auto/hugepages: required/;s/memory_mb: 512/memory_mb: 1000000/'
+refused "an address of telemetry that is not the machine's" 'bngd: .*198\.51\.100\.77' 's/listen: 127.0.0.1:9464/listen: 198.51.100.77:9464/'
 refused "a port that the configuration does not have" 'bngd\.yaml:[0-9]+:.*core9|core9' 's/{port: core0,/{port: core9,/'
 refused "two errors at once, the first" 'uplinkk|unknown' 's/^routes:/routess:/;s/pool: pool4/pool: pool9/'
 holds "$LAB_FOLDER/refused" 'pool9' "the second error"
+mkdir "$LAB_FOLDER/folder.sock"
+refused "a folder in the place of the socket" 'bngd: .*folder\.sock' "s|socket: .*|socket: $LAB_FOLDER/folder.sock|"
 # As another user.
 config
 chmod 755 "$LAB_FOLDER"

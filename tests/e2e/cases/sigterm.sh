@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# SIGTERM: every client hears a PADT, bngd ends with code 0 and leaves nothing behind.
+# Other signals end nothing. SIGTERM: every client hears a PADT, bngd ends with code 0 and leaves nothing behind.
 # Field cases: P68
 bngd
 # At the client's end of the wire: a capture on bngd's own interface ends with it, and may lose the last frames.
@@ -7,6 +7,10 @@ lab_tap cli0
 capture wire "$NS_ACCESS" cli0
 TARGETS=$HOST connect cli0 "$USER1" "$PASSWORD1"
 id=$(sessions '.sessions[0].session_id')
+# Signals with no meaning for it end nothing: habits of operators and of tools that rotate logs.
+for signal in HUP USR1 USR2 ALRM PIPE; do kill -s "$signal" "$LAB_BNGD"; done
+within 5 "a line about SIGUSR2" grep -q 'SIGUSR2 means nothing' "$LAB_FOLDER/bngd.log"
+ping_from "$NS_INET" 3 "$(sessions '.sessions[0].ipv4')"
 kill -TERM "$LAB_BNGD"
 started=$SECONDS
 wait "$LAB_BNGD"
