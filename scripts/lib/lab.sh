@@ -84,10 +84,18 @@ lab_bngd() {
     ip -n "$NS_CORE" route add 100.64.0.0/16 via 198.51.100.1
 }
 
+# lab_core_ipv6 INTERFACE...: the core router speaks IPv6 there; elsewhere it does not.
+lab_core_ipv6() {
+    local interface
+    for interface; do
+        ip netns exec "$NS_CORE" sysctl -q -w "net.ipv6.conf.$interface.disable_ipv6=0" || return 1
+    done
+}
+
 # lab_ipv6: IPv6 between bngd's core port and the host, after lab_bngd: bngd has 2001:db8:1::1, the core router ::2, the
 # host 2001:db8:2::9, and the router leads 2001:db8:100::/40 and 2001:db8:8000::/34 to bngd.
 lab_ipv6() {
-    ip netns exec "$NS_CORE" sh -c 'echo 0 | tee /proc/sys/net/ipv6/conf/cor0/disable_ipv6 > /proc/sys/net/ipv6/conf/inet0/disable_ipv6'
+    lab_core_ipv6 cor0 inet0 || return 1
     ip -n "$NS_CORE" address add 2001:db8:1::2/64 dev cor0 nodad || return 1
     ip -n "$NS_CORE" address add 2001:db8:2::1/64 dev inet0 nodad || return 1
     ip -n "$NS_INET" address add 2001:db8:2::9/64 dev eth0 nodad || return 1

@@ -4,6 +4,7 @@
 PREFIXES=1000
 CONFIG_FROM=frr/two-uplinks.yaml bngd
 ip -n "$NS_CORE" address add 198.51.101.2/30 dev cor1
+lab_core_ipv6 cor0 cor1
 ip netns exec "$NS_CORE" sh -c 'echo 1 > /proc/sys/net/ipv4/fib_multipath_hash_policy'
 # Both ends of a net_tap port begin with the same MAC address and so with the same link-local address, which BGP needs.
 # Each end gets its own, and each twin another one, or the core would take them for one router.
