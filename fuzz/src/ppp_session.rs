@@ -33,7 +33,7 @@ impl Owner {
                     self.sent += 1;
                 }
                 Action::Authenticate(request) => self.waiting.push(request.transaction),
-                Action::LinkUp { peer_mru, local_mru } => {
+                Action::LinkUp { peer_mru, local_mru, .. } => {
                     assert!(peer_mru > 0 && peer_mru <= 1500 && local_mru <= 1500);
                     self.link_up = true;
                 }
