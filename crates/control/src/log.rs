@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use bng_session::SessionTotals;
 use bng_subscriber::{EventKind, SessionEvent};
 use tracing::{debug, info, warn};
 
@@ -118,18 +119,24 @@ fn write(event: &SessionEvent, port: &str) {
         EventKind::Ended { cause, lasted, was_up } => {
             line!(info, "session ended", reason = cause.label(), lasted_s = lasted.as_secs(), was_up)
         }
-        // One that never had service has carried nothing.
-        EventKind::Final { was_up: false, .. } => {}
-        EventKind::Final { totals, was_up: true } => line!(
-            info,
-            "session counters",
-            packets_up = totals.up_packets,
-            octets_up = totals.up_octets,
-            packets_down = totals.down_packets,
-            octets_down = totals.down_octets,
-            drops_up = totals.up_drops,
-            drops_down = totals.down_drops
-        ),
+        EventKind::Final { totals, was_up } => {
+            macro_rules! counters {
+                ($level:ident) => {
+                    line!(
+                        $level,
+                        "session counters",
+                        packets_up = totals.up_packets,
+                        octets_up = totals.up_octets,
+                        packets_down = totals.down_packets,
+                        octets_down = totals.down_octets,
+                        drops_up = totals.up_drops,
+                        drops_down = totals.down_drops
+                    )
+                };
+            }
+            // One that ended while its first Configure-Ack was under way may have carried packets.
+            if *was_up || *totals != SessionTotals::default() { counters!(info) } else { counters!(debug) }
+        }
         other => line!(debug, "session event", event = other.label()),
     }
 }

@@ -55,7 +55,7 @@ impl Visit for Line {
 
 impl Subscriber for Journal {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && *metadata.level() <= Level::INFO
+        metadata.is_event() && *metadata.level() <= Level::DEBUG
     }
 
     fn event(&self, event: &Event<'_>) {
