@@ -149,7 +149,9 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
     let mut parts = Vec::with_capacity(count);
     let mut seed = [0; 8];
     getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the kernel gives no randomness: {error}"))?;
-    let shares = ports::share_queues(config, dpdk, u64::from_ne_bytes(seed))?;
+    let seed = u64::from_ne_bytes(seed);
+    let shares = ports::share_queues(config, dpdk, seed)?;
+    let limits = PipelineConfig { seed: seed.rotate_left(32), ..PipelineConfig::default() };
     for (number, (share, peers)) in shares.ports.into_iter().zip(shares.peers).enumerate() {
         let (punt, punted) = punt_rings(config);
         let (injected, inject) =
@@ -167,7 +169,7 @@ fn serve(config: &Config, dpdk: &Dpdk, stop: &AtomicBool, log: bng_telemetry::Lo
             continue;
         };
         parts.push(WorkerParts {
-            stages: Pipeline::new(number, read, Arc::clone(of_worker), PipelineConfig::default()).with_watch(watch),
+            stages: Pipeline::new(number, read, Arc::clone(of_worker), limits).with_watch(watch),
             ports: share,
             peers,
             pool: dpdk.pool.clone(),

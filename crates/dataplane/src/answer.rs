@@ -25,6 +25,17 @@ pub(crate) const CONTROL_PER_SECOND_MAX: u8 = 64;
 /// neighbour.
 pub(crate) const HELD_PER_SECOND_MAX: u8 = 32;
 
+/// Packets to one unresolved neighbour that each worker hands over each second, whoever sent them: control keeps the last
+/// three.
+pub(crate) const HELD_PER_TARGET_MAX: u16 = 8;
+
+/// Frames of unknown sessions from one MAC address that each worker tells control of, each second.
+pub(crate) const UNKNOWN_PER_MAC_MAX: u16 = 8;
+
+/// ICMP errors that each worker sends about packets of a session, each second; those that say which length fits have as
+/// many of their own (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f).
+pub(crate) const ERRORS_PER_SECOND_MAX: u8 = 50;
+
 /// Octets of an Echo packet without data: code, identifier, length, magic number.
 const ECHO_LEN_MIN: usize = 8;
 /// The time to live of a reply; one more, since it is forwarded like any other packet.

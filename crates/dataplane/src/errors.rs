@@ -47,6 +47,14 @@ impl Message {
 }
 
 impl Message {
+    /// Whether it says which length fits: path MTU discovery waits for it.
+    pub(crate) fn is_too_big(self, family: Family) -> bool {
+        match family {
+            Family::V4 => (self.kind, self.code) == (kind4::UNREACHABLE, unreachable4::FRAGMENTATION_NEEDED),
+            Family::V6 => self.kind == kind6::TOO_BIG,
+        }
+    }
+
     /// What the sender of `packet` is told, which is for the router itself and not taken: for an address that is the
     /// gateway's, that no such port or protocol is there, for another one, that it is prohibited.
     pub(crate) fn refusal(family: Family, to_gateway: bool, packet: &[u8]) -> Option<Self> {

@@ -4,13 +4,14 @@ use arrayvec::ArrayVec;
 use bng_fib::{Adjacency, AdjacencyId, AdjacencyView};
 use bng_session::{AnswerKind, Entry, SessionCounters, SessionIndex};
 use bng_wire::PortIndex;
+use bng_wire::ether::{Ether, TpidSet};
 
 use crate::answer::{self, Question};
 use crate::counters::WorkerCounters;
 use crate::errors::{self, Message};
 use crate::fragment::{FRAGMENTS_MAX, FragmentHeader, Plan};
 use crate::frame::{FrameBuf, PuntClass, PuntMeta, Sink};
-use crate::limit::Limiter;
+use crate::limit::Limits;
 use crate::pipeline::Tables;
 use crate::reason::{Reason, Verdict};
 use crate::work::{Family, Police, State, Work};
@@ -52,8 +53,7 @@ pub(crate) struct Finish<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) counters: &'a WorkerCounters,
     pub(crate) sessions: &'a [SessionCounters],
-    pub(crate) unknown: &'a mut Limiter,
-    pub(crate) errors: &'a mut Limiter,
+    pub(crate) limits: &'a mut Limits,
     pub(crate) police: Police,
     pub(crate) sent: Sent,
     /// The neighbour of the frame before: bursts mostly go one way.
@@ -145,11 +145,11 @@ impl Finish<'_> {
             Answered::Ping(own, port) => return self.transmit(&own, port, frame, sink),
             Answered::Limited(reason) => State::Drop(reason),
         };
-        let end = self.within_limits(work, end);
+        let end = self.within_limits(work, end, frame.bytes());
         let (class, reason) = match end {
             State::Punt(class, reason) => (Some(class), reason),
             State::Drop(reason) => (None, reason),
-            State::Unknown if self.unknown.admit(self.police.now_ms) => {
+            State::Unknown if self.admits_unknown(work, frame.bytes()) => {
                 (Some(PuntClass::Discovery), Reason::UnknownSession)
             }
             State::Unknown => (None, Reason::UnknownSessionLimited),
@@ -207,20 +207,49 @@ impl Finish<'_> {
         }
     }
 
-    /// The same end, or a drop where the session has handed over too much in this second: one client must not keep the
-    /// rings to control from the others.
-    fn within_limits(&self, work: &Work, end: State) -> State {
-        let Some(counters) = work.source().and_then(|source| self.sessions.get(source.0 as usize)) else { return end };
-        let (kind, max, beyond) = match end {
-            State::Punt(PuntClass::Keepalive | PuntClass::Session, _) => {
-                (AnswerKind::Control, answer::CONTROL_PER_SECOND_MAX, Reason::ControlLimited)
+    /// The same end, or a drop where too much was handed over in this second: neither one client nor the internet must
+    /// keep the rings to control from the others.
+    fn within_limits(&mut self, work: &Work, end: State, frame: &[u8]) -> State {
+        let counters = work.source().and_then(|source| self.sessions.get(source.0 as usize));
+        let now_ms = self.police.now_ms;
+        match (end, counters) {
+            (State::Punt(PuntClass::Keepalive | PuntClass::Session, _), Some(counters)) => {
+                let within = counters.admit_answer(AnswerKind::Control, answer::CONTROL_PER_SECOND_MAX, now_ms);
+                if within { end } else { State::Drop(Reason::ControlLimited) }
             }
-            State::Punt(_, Reason::NeighbourUnresolved) => {
-                (AnswerKind::Held, answer::HELD_PER_SECOND_MAX, Reason::HeldLimited)
+            (State::Punt(_, Reason::NeighbourUnresolved), counters) => {
+                // The target first: what many send to one neighbour is nobody's fault.
+                let target = match work.state {
+                    State::ToNeighbour(id) => 1 << 63 | u64::from(id.0),
+                    _ => destination(work),
+                };
+                let own = |counters: &SessionCounters| {
+                    counters.admit_answer(AnswerKind::Held, answer::HELD_PER_SECOND_MAX, now_ms)
+                };
+                let source = match work.source() {
+                    Some(index) => u64::from(index.0),
+                    None => 1 << 63 | source_network(work, frame),
+                };
+                let within = self.limits.held_by_target.admit(target, now_ms)
+                    && counters.is_none_or(own)
+                    && self.limits.held_by_source.admit(source, now_ms);
+                if within { end } else { State::Drop(Reason::HeldLimited) }
             }
-            _ => return end,
-        };
-        if counters.admit_answer(kind, max, self.police.now_ms) { end } else { State::Drop(beyond) }
+            _ => end,
+        }
+    }
+
+    /// Whether control is told of a frame without session: within the client's limit, and its line's.
+    fn admits_unknown(&mut self, work: &Work, frame: &[u8]) -> bool {
+        let now_ms = self.police.now_ms;
+        let tpids = self.tables.ports.get(self.port).map_or(TpidSet::ALL, |entry| entry.tpids);
+        let vids = Ether::parse(frame, tpids).map_or(0, |ether| {
+            let inner = ether.vlans.inner.map_or(0, |tag| tag.vid());
+            u64::from(ether.vlans.outer_vid()) << 16 | u64::from(inner)
+        });
+        let line = u64::from(self.port.0) << 32 | vids;
+        self.limits.unknown_by_mac.admit(work.key.mac().to_u64(), now_ms)
+            && self.limits.unknown_by_line.admit(line, now_ms)
     }
 
     /// Turns the frame into the answer that its client is owed, where a worker owes it: to an LCP Echo-Request or to a
@@ -342,7 +371,7 @@ impl Finish<'_> {
     fn tell_sender<F: FrameBuf, S: Sink<F>>(&mut self, work: &Work, message: Message, frame: &F, sink: &mut S) {
         let packet = work.packet(frame.bytes());
         let Some(way) = self.way_back(work, packet) else { return };
-        if !self.errors.admit(self.police.now_ms) {
+        if !self.admits_error(work, message, way.addresses.network()) {
             self.counters.errors_unsent.add(1);
             return;
         }
@@ -363,6 +392,24 @@ impl Finish<'_> {
                 self.counters.errors_unsent.add(1);
                 sink.discard(Reason::NoBuffer, error);
             }
+        }
+    }
+
+    /// Whether an error is within its limit: the session's whose packet it is about, else the one of the network that is
+    /// told. So neither a client that asks for errors nor anybody on the internet keeps others from theirs.
+    fn admits_error(&mut self, work: &Work, message: Message, network: u64) -> bool {
+        let session = match work.state {
+            State::ToSession(target) if work.source().is_none() => Some(target),
+            _ => work.source(),
+        };
+        let too_big = message.is_too_big(work.family);
+        match session.and_then(|index| self.sessions.get(index.0 as usize)) {
+            Some(counters) => {
+                let kind = if too_big { AnswerKind::TooBig } else { AnswerKind::Error };
+                counters.admit_answer(kind, answer::ERRORS_PER_SECOND_MAX, self.police.now_ms)
+            }
+            None if too_big => self.limits.too_big.admit(network, self.police.now_ms),
+            None => self.limits.errors.admit(network, self.police.now_ms),
         }
     }
 
@@ -434,6 +481,47 @@ enum Answered {
 enum Addresses {
     V4 { from: u32, to: u32 },
     V6 { from: u128, to: u128 },
+}
+
+impl Addresses {
+    /// The network that the error goes to.
+    const fn network(&self) -> u64 {
+        match *self {
+            Self::V4 { to, .. } => network4(to),
+            Self::V6 { to, .. } => network6(to),
+        }
+    }
+}
+
+/// What an IPv4 source can be held responsible for, as a key of limits: its /24.
+const fn network4(address: u32) -> u64 {
+    (address >> 8) as u64
+}
+
+/// As [`network4`]: the /48, of which a site has one.
+const fn network6(address: u128) -> u64 {
+    1 << 62 | (address >> 80) as u64
+}
+
+/// The network that a packet comes from, as a key of limits.
+fn source_network(work: &Work, frame: &[u8]) -> u64 {
+    let packet = work.packet(frame);
+    match work.family {
+        Family::V4 => {
+            packet.get(12..).and_then(|rest| rest.first_chunk()).map_or(0, |it| network4(u32::from_be_bytes(*it)))
+        }
+        Family::V6 => {
+            packet.get(8..).and_then(|rest| rest.first_chunk()).map_or(0, |it| network6(u128::from_be_bytes(*it)))
+        }
+    }
+}
+
+/// A packet's destination, as a key of limits.
+const fn destination(work: &Work) -> u64 {
+    match work.family {
+        Family::V4 => work.dst4 as u64,
+        Family::V6 => work.dst6() as u64 ^ ((work.dst6() >> 64) as u64).rotate_left(32),
+    }
 }
 
 struct WayBack {

@@ -11,7 +11,7 @@ use bng_wire::PortIndex;
 use crate::counters::WorkerCounters;
 use crate::finish::{Finish, Sent};
 use crate::frame::{BURST_FRAMES_MAX, FrameBuf, Sink};
-use crate::limit::Limiter;
+use crate::limit::Limits;
 use crate::ports::{PortRole, PortTable};
 use crate::reason::Reason;
 use crate::route::Last;
@@ -35,15 +35,23 @@ pub struct Tables {
 /// Limits of one worker's pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineConfig {
-    /// How many frames of unknown sessions control is told of, each second.
+    /// How many frames of unknown sessions control is told of, each second; of those of one line never more than are left
+    /// to the others.
     pub unknown_sessions_per_second_max: u32,
-    /// How many ICMP and ICMPv6 errors are sent, each second (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f).
+    /// How many ICMP and ICMPv6 errors are sent each second about packets that are neither from a session nor to one, and
+    /// as many again of those that say which length fits (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f). Each session
+    /// has a limit of its own. Of those to one network (/24 or /48) there are never more than are left to the others.
     pub errors_per_second_max: u32,
+    /// How many packets that wait for a neighbour to be resolved control is handed, each second; of those of one session
+    /// or one network never more than are left to the others.
+    pub held_per_second_max: u32,
+    /// Mixes the keys of these limits: nobody outside may know it.
+    pub seed: u64,
 }
 
 impl Default for PipelineConfig {
     fn default() -> Self {
-        Self { unknown_sessions_per_second_max: 100, errors_per_second_max: 1000 }
+        Self { unknown_sessions_per_second_max: 200, errors_per_second_max: 1000, held_per_second_max: 500, seed: 0 }
     }
 }
 
@@ -54,8 +62,7 @@ pub struct Pipeline {
     tables: Tables,
     counters: Arc<WorkerCounters>,
     work: [Work; BURST_FRAMES_MAX],
-    unknown: Limiter,
-    errors: Limiter,
+    limits: Limits,
     watch: Option<WorkerWatch>,
 }
 
@@ -69,8 +76,7 @@ impl Pipeline {
             tables,
             counters,
             work: [Work::IDLE; BURST_FRAMES_MAX],
-            unknown: Limiter::new(config.unknown_sessions_per_second_max),
-            errors: Limiter::new(config.errors_per_second_max),
+            limits: Limits::new(&config),
             watch: None,
         }
     }
@@ -150,7 +156,7 @@ impl Pipeline {
         F: FrameBuf,
         S: Sink<F>,
     {
-        let Self { worker, tables, counters, work, unknown, errors, watch } = self;
+        let Self { worker, tables, counters, work, limits, watch } = self;
         let count = frames.len();
         let work = work.get_mut(..count).unwrap_or(&mut []);
         let sessions = tables.sessions.worker_counters(*worker).unwrap_or(&[]);
@@ -220,17 +226,8 @@ impl Pipeline {
                 }
             }
         }
-        let mut end = Finish {
-            port,
-            tables,
-            counters,
-            sessions,
-            unknown,
-            errors,
-            police,
-            sent: Sent::default(),
-            neighbour: None,
-        };
+        let mut end =
+            Finish { port, tables, counters, sessions, limits, police, sent: Sent::default(), neighbour: None };
         match watch {
             Some(watch) if WATCHED => {
                 finish_watched(&mut end, watch, work.iter().copied().zip(frames.drain(..)), sink);

@@ -120,7 +120,7 @@ reasons! {
     Blackhole, "blackhole", Drop, Pipeline, "The route to the destination says to discard.", "";
     NoSubscriber, "no_subscriber", Drop, Pipeline, "The destination is in a pool, and no session has it.", "";
     NeighbourUnresolved, "neighbour_unresolved", Punt, Pipeline, "The next hop's MAC address is not known yet; control holds the frame and resolves it.", "RFC 1812 section 3.3.2";
-    HeldLimited, "held_limited", Drop, Pipeline, "As neighbour_unresolved, beyond the number that a worker hands over of one session each second.", "";
+    HeldLimited, "held_limited", Drop, Pipeline, "As neighbour_unresolved, beyond what a worker hands over each second for one neighbour, of one session, or of one network outside.", "";
     Host, "host", Punt, Pipeline, "For the router itself: the kernel answers.", "";
     HostRefused, "host_refused", Drop, Pipeline, "A subscriber's packet for an address of the router itself, which offers subscribers nothing but answers to pings of their gateway.", "RFC 1812 section 5.2.7.1";
     PolicedUp, "policed_up", Drop, Pipeline, "The client sends more than its upstream rate.", "";

@@ -36,10 +36,11 @@ impl SessionCounters {
     /// then. Each [`AnswerKind`] has a limit of its own, and each worker counts by itself. Seconds are those of `now_ms`, 1,024 ms long.
     #[must_use]
     pub fn admit_answer(&self, kind: AnswerKind, per_second_max: u8, now_ms: u64) -> bool {
-        // An octet for each kind; above: the second they were counted in.
+        // An octet for each kind; in the upper 16 bits the second they were counted in. It comes round after 18 hours: a
+        // session that was idle until then to the second finds old counts for the rest of it.
         let second = now_ms >> 10;
         let word = self.answers.get();
-        let word = if word >> 32 == second & (u64::MAX >> 32) { word } else { second << 32 };
+        let word = if word >> 48 == second & 0xffff { word } else { second << 48 };
         let shift = kind as u32;
         let given = (word >> shift) as u8;
         let admitted = given < per_second_max;
@@ -94,6 +95,11 @@ pub enum AnswerKind {
     Control = 16,
     /// Packets that wait for a neighbour to be resolved.
     Held = 24,
+    /// ICMP errors about the client's packets.
+    Error = 32,
+    /// Errors that say which length fits, about packets from the client and to it. On their own: path MTU discovery
+    /// must work while others ask for errors.
+    TooBig = 40,
 }
 
 impl Add for SessionTotals {
@@ -149,6 +155,10 @@ mod tests {
         assert_eq!(admitted(AnswerKind::Control, 64, 1 << 40, 100), 64);
         assert_eq!(admitted(AnswerKind::Held, 255, 1 << 40, 300), 255);
         assert_eq!(admitted(AnswerKind::Control, 64, 1 << 40, 100), 0);
+        assert_eq!(admitted(AnswerKind::Error, 255, 1 << 40, 300), 255);
+        assert_eq!(admitted(AnswerKind::TooBig, 255, 1 << 40, 300), 255);
+        assert_eq!(admitted(AnswerKind::TooBig, 255, 1 << 40, 1), 0);
+        assert_eq!(admitted(AnswerKind::TooBig, 255, (1 << 40) + 1024, 300), 255);
         counters.reset();
         assert_eq!(counters.totals(), SessionTotals::default());
     }

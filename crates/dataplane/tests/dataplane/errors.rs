@@ -269,16 +269,26 @@ fn without_an_address_of_its_own_the_router_keeps_silent() {
 #[test]
 fn errors_are_limited() {
     let mut bed = bed();
-    let frame = up(&ip4(IP, SERVER, 17, 1, &[0; 8]));
-    let mut sent = 0;
-    for _ in 0..3000 {
-        bed.drops(ACCESS, &frame, Reason::Ipv4TtlExceeded);
-        sent += bed.extra.len();
-    }
-    assert_eq!(sent, 1000);
+    let sent = |bed: &mut Bed, port, frame: &[u8], reason, tries: usize| -> usize {
+        let send = |_| {
+            bed.drops(port, frame, reason);
+            bed.extra.len()
+        };
+        (0..tries).map(send).sum()
+    };
+    let from_client = up(&ip4(IP, SERVER, 17, 1, &[0; 8]));
+    assert_eq!(sent(&mut bed, ACCESS, &from_client, Reason::Ipv4TtlExceeded, 3000), 50);
     let counters = bed.pipeline.counters();
-    assert_eq!((counters.errors_sent.get(), counters.errors_unsent.get()), (1000, 2000));
-    bed.now_ms += 10;
-    bed.drops(ACCESS, &frame, Reason::Ipv4TtlExceeded);
-    assert_eq!(bed.extra.len(), 1);
+    assert_eq!((counters.errors_sent.get(), counters.errors_unsent.get()), (50, 2950));
+    // What the client used up is its own: the internet is still told, and of lengths the client too.
+    let nobody = down(&ip4(SERVER, "192.0.2.99", 17, 9, &[0; 8]));
+    assert_eq!(sent(&mut bed, CORE, &nobody, Reason::NoSubscriber, 3000), 500);
+    // And so is another network on it.
+    let elsewhere = down(&ip4("198.18.7.7", "192.0.2.99", 17, 9, &[0; 8]));
+    assert_eq!(sent(&mut bed, CORE, &elsewhere, Reason::NoSubscriber, 10), 10);
+    assert_eq!(sent(&mut bed, CORE, &down(&sized4(SERVER, IP, 1493, true)), Reason::TooBig, 3000), 50);
+    // A second later.
+    bed.now_ms += 1024;
+    assert_eq!(sent(&mut bed, ACCESS, &from_client, Reason::Ipv4TtlExceeded, 60), 50);
+    assert_eq!(sent(&mut bed, CORE, &nobody, Reason::NoSubscriber, 10), 10);
 }

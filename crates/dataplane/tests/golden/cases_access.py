@@ -181,16 +181,28 @@ for number in (0, 3, 0x0FFF, 0xFFFF):
     case.punt("access0", ether(AC, CLIENT, [], 0x8864, pppoe(number, IPV4, udp4(ALICE, SERVER))), "unknown_session")
 case.punt("access0", ether(AC, CLIENT, [(0x8100, 5)], 0x8864, pppoe(1, LCP, REQUEST)), "unknown_session")
 
-case = Case("unknown_session_limited", "Control is told of so many frames of unknown sessions each second, and no more.",
-            limits={"unknown_sessions_per_second": 3, "errors_per_second": 1000})
+case = Case("unknown_session_limited", "Of a client's frames of unknown sessions control is told of eight each second; others' are another matter.")
 stranger = ether(AC, CLIENT, [], 0x8864, pppoe(9, IPV4, udp4(ALICE, SERVER)))
-for n in range(5):
-    if n < 3:
+for n in range(12):
+    if n < 8:
         case.punt("access0", stranger, "unknown_session")
     else:
         case.drop("access0", stranger, "unknown_session_limited")
-case.wait_ms(400)
+case.punt("access0", ether(AC, CLIENT_2, [], 0x8864, pppoe(9, IPV4, udp4(BOB, SERVER))), "unknown_session")
+case.wait_ms(1024)
 case.punt("access0", stranger, "unknown_session")
+
+case = Case("unknown_session_limited-by-line", "Whoever floods a line under many addresses takes half; other lines are heard.",
+            limits={"unknown_sessions_per_second": 10, "errors_per_second": 1000})
+for n in range(9):
+    mac = "02:00:00:00:99:%02x" % n
+    frame = ether(AC, mac, [(0x8100, 5)], 0x8864, pppoe(9, IPV4, udp4(ALICE, SERVER)))
+    if n < 5:
+        case.punt("access0", frame, "unknown_session")
+    else:
+        case.drop("access0", frame, "unknown_session_limited")
+for tags in ([(0x8100, 6)], [(0x88A8, 5), (0x8100, 7)]):
+    case.punt("access0", ether(AC, CLIENT, tags, 0x8864, pppoe(9, IPV4, udp4(ALICE, SERVER))), "unknown_session")
 
 case = Case("session_mac", "A known id with another client's MAC address.")
 case.drop("access0", ether(AC, CLIENT_2, [], 0x8864, pppoe(1, IPV4, udp4(BOB, SERVER))), "session_mac")

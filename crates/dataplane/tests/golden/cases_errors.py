@@ -107,16 +107,17 @@ case.drop_up("alice", udp4("127.0.0.1", SERVER, ttl=1), "ipv4_source")
 case.drop_up("alice", udp4(BOB, SERVER, ttl=1), "ipv4_spoofed")
 case.drop_down(udp6(SERVER6, ALICE6, hlim=1), "ipv6_multicast", dst="33:33:00:00:00:01")
 
-case = Case("errors-limited", "So many errors a second, and no more: the rest is counted.",
-            limits={"unknown_sessions_per_second": 100, "errors_per_second": 2})
+case = Case("errors-limited", "A session's errors have a limit of their own: who uses it up still hears which length fits, and others hear all.")
 packet = udp4(ALICE, SERVER, ttl=1)
-for n in range(4):
+for n in range(52):
     case.drop_up("alice", packet, "ipv4_ttl_exceeded")
-    if n < 2:
+    if n < 50:
         case.told("alice", error4(GATEWAY, ALICE, 11, 0, packet))
     else:
         case.count("worker.errors_unsent")
-case.wait_ms(600)
+case.drop_up("bob", udp4(BOB, SERVER, ttl=1), "ipv4_ttl_exceeded")
+case.told("bob", error4(GATEWAY, BOB, 11, 0, udp4(BOB, SERVER, ttl=1)))
+case.wait_ms(1024)
 case.drop_up("alice", packet, "ipv4_ttl_exceeded")
 case.told("alice", error4(GATEWAY, ALICE, 11, 0, packet))
 

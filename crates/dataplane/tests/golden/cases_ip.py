@@ -331,17 +331,42 @@ case.neighbour("router", resolved=False)
 case.punt_up("alice", udp4(ALICE, SERVER), "neighbour_unresolved")
 case.punt_up("alice", udp6(ALICE6, SERVER6), "neighbour_unresolved")
 
-case = Case("held_limited", "Packets of one session for unresolved neighbours are handed over within a limit, which is its own.")
-case.neighbour("router", resolved=False)
-for n in range(34):
+case = Case("held_limited", "A session that scans a connected network is handed over within a limit, which is its own.")
+case.route("198.51.100.0/24", "glean")
+for n in range(36):
+    packet = udp4(ALICE, "198.51.100.%d" % (10 + n))
     if n < 32:
-        case.punt_up("alice", udp4(ALICE, SERVER), "neighbour_unresolved")
+        case.punt_up("alice", packet, "neighbour_unresolved")
     else:
-        case.drop_up("alice", udp4(ALICE, SERVER), "held_limited")
-case.punt_up("bob", udp4(BOB, SERVER), "neighbour_unresolved")
+        case.drop_up("alice", packet, "held_limited")
+case.punt_up("bob", udp4(BOB, "198.51.100.9"), "neighbour_unresolved")
+case.punt("core0", case.frame_down(udp4(SERVER, "198.51.100.8")), "neighbour_unresolved")
 case.punt_up("alice", b"\x05\x01\x00\x04", "ppp_keepalive", protocol=LCP)
 case.wait_ms(1100)
-case.punt_up("alice", udp4(ALICE, SERVER), "neighbour_unresolved")
+case.punt_up("alice", udp4(ALICE, "198.51.100.99"), "neighbour_unresolved")
+
+case = Case("held_limited-one-target", "Of what many send to one unresolved neighbour control gets eight packets a second; another neighbour's are not fewer.")
+case.neighbour("router", resolved=False)
+case.route("198.51.100.0/24", "glean")
+for n in range(10):
+    name, own = (("alice", ALICE), ("bob", BOB))[n % 2]
+    if n < 8:
+        case.punt_up(name, udp4(own, SERVER), "neighbour_unresolved")
+    else:
+        case.drop_up(name, udp4(own, SERVER), "held_limited")
+case.punt_up("bob", udp4(BOB, "198.51.100.9"), "neighbour_unresolved")
+
+case = Case("held_limited-internet", "Who scans a connected network from outside takes half of the limit; others have the rest.",
+            limits={"unknown_sessions_per_second": 100, "errors_per_second": 1000, "held_per_second": 10})
+case.route("198.51.100.0/24", "glean")
+for n in range(9):
+    frame = case.frame_down(udp4(SERVER, "198.51.100.%d" % (10 + n)))
+    if n < 5:
+        case.punt("core0", frame, "neighbour_unresolved")
+    else:
+        case.drop("core0", frame, "held_limited")
+case.punt("core0", case.frame_down(udp4("203.0.112.1", "198.51.100.8")), "neighbour_unresolved")
+case.punt_up("bob", udp4(BOB, "198.51.100.9"), "neighbour_unresolved")
 
 case = Case("neighbour_unresolved-glean", "A destination on a connected network: held by control.")
 case.route("198.51.100.0/24", "glean")

@@ -71,6 +71,8 @@ impl World {
         let limits = PipelineConfig {
             unknown_sessions_per_second_max: number(&config["limits"], "unknown_sessions_per_second") as u32,
             errors_per_second_max: number(&config["limits"], "errors_per_second") as u32,
+            held_per_second_max: config["limits"]["held_per_second"].as_u64().map_or(500, |number| number as u32),
+            seed: 0x0123_4567_89ab_cdef,
         };
         let tables = Tables { sessions: table, fib, pools, ports };
         Self {
