@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bng_aaa::{AaaHandle, Event as AaaEvent};
-use bng_dataplane::{PuntClass, Reason};
+use bng_dataplane::{PuntClass, PuntMeta, Reason};
 use bng_fib::Fib;
 use bng_routing::{Event, RoutingHandle};
 use bng_session::{PoolMaps, SessionWriter};
@@ -22,7 +22,7 @@ use tracing::{info, warn};
 use crate::counters::ControlCounters;
 use crate::executor::{Executor, PoolBinding};
 use crate::handle::{ControlHandle, QuestionQueue, control_channel};
-use crate::host::{CoreInterface, Host};
+use crate::host::{CoreInterface, Host, Punted};
 use crate::inject::{Injector, PuntRings, WorkerRings};
 
 /// Frames taken from one ring in a turn, most urgent class first. The less urgent a class, the less of it a turn
@@ -234,7 +234,10 @@ impl ControlCore {
         let taken = ring.pop_with(|meta, frame| {
             let port = PortIndex(meta.port);
             match (class, Reason::from_u16(meta.reason)) {
-                (PuntClass::Host, Some(reason)) => host.punted(now, worker, port, reason, frame, counters),
+                (PuntClass::Host, Some(reason)) => {
+                    let session = PuntMeta::session_from_bits(meta.session);
+                    host.punted(now, Punted { worker, port, session, reason, frame }, counters);
+                }
                 (PuntClass::Host, None) => counters.host_refused.add(1),
                 _ => subscribers.handle(now, Input::Frame { port, bytes: frame }, actions),
             }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use bng_dataplane::{Reason, flow};
 use bng_fib::{Fib, NextHop};
-use bng_routing::{Event, HeldPackets, Hold, RESOLVE_TIMEOUT, ResolveTarget, RoutingHandle, Twin};
+use bng_routing::{Asker, Event, HeldPackets, Hold, RESOLVE_TIMEOUT, ResolveTarget, RoutingHandle, Twin};
+use bng_session::SessionIndex;
 use bng_wire::ether::{Ether, TpidSet, ethertype};
 use bng_wire::{PortIndex, VlanStack, VlanTag, VrfId, pppoe};
 use crossbeam_channel::Receiver;
@@ -33,6 +34,18 @@ pub struct CoreInterface {
     pub port: PortIndex,
     /// The VLAN on that port, `None` for untagged.
     pub vlan: Option<u16>,
+}
+
+/// A frame that a worker punted in the class of the router itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Punted<'a> {
+    pub(crate) worker: usize,
+    /// The port that it came in on.
+    pub(crate) port: PortIndex,
+    /// The session that it came from.
+    pub(crate) session: Option<SessionIndex>,
+    pub(crate) reason: Reason,
+    pub(crate) frame: &'a [u8],
 }
 
 #[derive(Debug)]
@@ -80,18 +93,11 @@ impl Host {
         &self.routing
     }
 
-    /// A frame that a worker punted in the class of the router itself.
-    pub(crate) fn punted(
-        &mut self,
-        now: Instant,
-        worker: usize,
-        port: PortIndex,
-        reason: Reason,
-        frame: &[u8],
-        counters: &ControlCounters,
-    ) {
+    /// Takes a frame that a worker punted.
+    pub(crate) fn punted(&mut self, now: Instant, punted: Punted<'_>, counters: &ControlCounters) {
+        let Punted { port, reason, frame, .. } = punted;
         if reason == Reason::NeighbourUnresolved {
-            self.hold(now, worker, port, frame, counters);
+            self.hold(now, punted, counters);
             return;
         }
         // What a subscriber sends to the router's own addresses carries PPPoE and finds no interface on its port: the
@@ -123,15 +129,20 @@ impl Host {
         self.buffer.get(..end).is_some_and(|untagged| interface.twin.write(untagged).is_ok())
     }
 
-    fn hold(&mut self, now: Instant, worker: usize, port: PortIndex, frame: &[u8], counters: &ControlCounters) {
-        let Some(target) = self.target(frame) else {
+    fn hold(&mut self, now: Instant, punted: Punted<'_>, counters: &ControlCounters) {
+        let Punted { worker, port, session, frame, .. } = punted;
+        let asker = match session {
+            Some(index) => Some(Asker::Session(index.0)),
+            None => inner_packet(frame).and_then(source).map(Asker::network),
+        };
+        let (Some(target), Some(asker)) = (self.target(frame), asker) else {
             // Resolved in the meantime, or gone: the pipeline decides anew. It comes back here only if the neighbour
             // is lost again, so this cannot go in circles faster than neighbours come and go.
             counters.held_dropped.add(1);
             return;
         };
         let dropped = self.held.dropped();
-        let outcome = self.held.hold(now, target, Held { worker, port, frame: frame.into() });
+        let outcome = self.held.hold(now, target, asker, Held { worker, port, frame: frame.into() });
         if outcome != Hold::Full {
             counters.held.add(1);
         }
@@ -251,15 +262,19 @@ fn inner_packet(frame: &[u8]) -> Option<&[u8]> {
 
 /// Where an IP packet is to go.
 fn destination(packet: &[u8]) -> Option<IpAddr> {
+    address(packet, 16, 24)
+}
+
+/// Where an IP packet comes from.
+fn source(packet: &[u8]) -> Option<IpAddr> {
+    address(packet, 12, 8)
+}
+
+/// The address at one of these places, by the packet's version.
+fn address(packet: &[u8], at4: usize, at6: usize) -> Option<IpAddr> {
     match packet.first()? >> 4 {
-        4 => {
-            let octets: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
-            Some(IpAddr::V4(Ipv4Addr::from(octets)))
-        }
-        6 => {
-            let octets: [u8; 16] = packet.get(24..40)?.try_into().ok()?;
-            Some(IpAddr::V6(Ipv6Addr::from(octets)))
-        }
+        4 => packet.get(at4..)?.first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets).into()),
+        6 => packet.get(at6..)?.first_chunk::<16>().map(|octets| Ipv6Addr::from(*octets).into()),
         _ => None,
     }
 }

@@ -28,7 +28,7 @@ mod types;
 use std::time::Duration;
 
 pub use handle::{RoutingHandle, spawn};
-pub use held::{HELD_PER_TARGET_MAX, HELD_TARGETS_MAX, HeldPackets, Hold};
+pub use held::{Asker, HELD_HOSTS_MAX, HELD_NEXT_HOPS_MAX, HELD_PER_TARGET_MAX, HeldPackets, Hold};
 pub use twin::{Carrier, InterfaceAddress, Twin, TwinConfig};
 pub use types::{
     Event, InterfaceConfig, PoolRoute, Prefix, ResolveTarget, RouteAction, RouteSource, RouteView, RoutingConfig,

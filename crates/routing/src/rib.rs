@@ -132,6 +132,8 @@ struct Neighbour {
     /// How many of them have it as their next hop.
     next_hop_uses: u32,
     waiting: Vec<ResolveTarget>,
+    /// When those that wait give up.
+    deadline: Option<Instant>,
 }
 
 impl Neighbour {
@@ -400,6 +402,7 @@ impl<T: Table> Rib<T> {
             return;
         }
         if neighbour.waiting.is_empty() {
+            neighbour.deadline = Some(now + RESOLVE_TIMEOUT);
             self.deadlines.push_back((now + RESOLVE_TIMEOUT, key));
         }
         if !neighbour.waiting.contains(&target) {
@@ -415,7 +418,10 @@ impl<T: Table> Rib<T> {
                 break;
             }
             self.deadlines.pop_front();
-            self.give_up(key);
+            // Else it was answered, and is waited for anew.
+            if self.neighbours.get(&key).is_some_and(|neighbour| neighbour.deadline == Some(deadline)) {
+                self.give_up(key);
+            }
         }
     }
 

@@ -324,6 +324,30 @@ fn who_does_not_answer_is_given_up() {
 }
 
 #[test]
+fn an_old_deadline_is_none_of_a_new_question() {
+    let now = Instant::now();
+    let mut rib = rib();
+    let target = ResolveTarget::Destination { interface: 0, address: ip("198.51.100.77") };
+    let seen = |mac, failed| NeighbourSeen {
+        if_index: TWIN,
+        address: ip("198.51.100.77"),
+        mac,
+        failed,
+        stale: false,
+        permanent: false,
+    };
+    rib.resolve(now, target);
+    rib.change(Change::NewNeighbour(seen(None, true)));
+    assert_eq!(rib.take_events(), [Event::Unreachable(target)]);
+    let again = now + RESOLVE_TIMEOUT - Duration::from_millis(1);
+    rib.resolve(again, target);
+    rib.expire(now + RESOLVE_TIMEOUT);
+    assert_eq!(rib.take_events(), []);
+    rib.expire(again + RESOLVE_TIMEOUT);
+    assert_eq!(rib.take_events(), [Event::Unreachable(target)]);
+}
+
+#[test]
 fn what_cannot_be_a_neighbour_is_refused_at_once() {
     let mut rib = rib();
     for (interface, address) in [(0, "224.0.0.5"), (0, "255.255.255.255"), (9, "198.51.100.2"), (0, "ff02::1")] {
