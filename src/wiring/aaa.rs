@@ -36,6 +36,7 @@ pub fn settings(config: &config::Config) -> anyhow::Result<Option<AaaConfig>> {
             ports: config.ports.iter().map(|port| port.name.clone()).collect(),
             ipv4_pools: ipv4_pools.map(|(pool, index)| (pool.name.clone().into_bytes(), PoolIndex(index))).collect(),
         },
+        dscp: config.limits.control_dscp,
         authentication: (!radius.servers.is_empty())
             .then(|| client(Purpose::Authentication, &radius.servers, &radius.requests)),
         accounting: radius.accounting.as_ref().map(|accounting| AccountingSettings {

@@ -107,6 +107,8 @@ pub fn port_table(config: &Config, macs: &[MacAddr]) -> PortTable {
             debug_assert!(known, "a priority map without a place");
         }
     }
+    table.priorities().set_control(config.limits.control_priority);
+    table.priorities().set_control_dscp(config.limits.control_dscp);
     // ICMP errors come from the first core interface where a session has no gateway of its own.
     let addresses = || config.interfaces.iter().flat_map(|interface| &interface.addresses).map(|own| own.address);
     table.router().set_ipv4(addresses().find_map(|address| match address {

@@ -61,7 +61,11 @@ pub fn settings(
             })
             .collect(),
         access: config.access.iter().flat_map(rules).collect(),
-        profiles: config.profiles.iter().map(|from| profile(from, config.ipv4_pools.len(), duid)).collect(),
+        profiles: config
+            .profiles
+            .iter()
+            .map(|from| profile(from, config.ipv4_pools.len(), duid, config.limits.control_dscp))
+            .collect(),
         pools: pools(config)?,
         users: config.aaa.users.iter().map(user).collect(),
         limits: Limits {
@@ -83,7 +87,7 @@ pub fn settings(
             ..Limits::default()
         },
         cookie_lifetime: config.limits.cookie_lifetime,
-        control_priority: config.limits.control_priority.map_or(ControlPriority::AsReceived, ControlPriority::Fixed),
+        control_priority: ControlPriority(config.limits.control_priority),
         cookie_key,
         // No session outlives the process yet, so an id that is not known here is known nowhere.
         restore_complete: true,
@@ -167,7 +171,7 @@ fn macs(from: &[config::MacPrefix]) -> Vec<MacPrefix> {
     from.iter().map(|prefix| MacPrefix { mac: MacAddr(prefix.mac), bits: prefix.bits }).collect()
 }
 
-fn profile(from: &config::Profile, ipv4_pools: usize, duid: &[u8]) -> Profile {
+fn profile(from: &config::Profile, ipv4_pools: usize, duid: &[u8], dscp: u8) -> Profile {
     Profile {
         pppoe: PppoeProfile { service: service(&from.pppoe), sessions_per_mac: from.pppoe.sessions_per_mac },
         ppp: PppConfig {
@@ -194,7 +198,7 @@ fn profile(from: &config::Profile, ipv4_pools: usize, duid: &[u8]) -> Profile {
             dns: [ipv4.dns.first().copied(), ipv4.dns.get(1).copied()],
             nbns: [ipv4.nbns.first().copied(), ipv4.nbns.get(1).copied()],
         }),
-        ipv6: from.ipv6.as_ref().map(|ipv6| self::ipv6(ipv6, ipv4_pools, duid)),
+        ipv6: from.ipv6.as_ref().map(|ipv6| self::ipv6(ipv6, ipv4_pools, duid, dscp)),
         mss_clamp: from.mss_clamp == config::MssClamp::Auto,
         source_check: from.source_check,
         rate_up: from.rate_up.map(policer),
@@ -217,7 +221,7 @@ fn profile(from: &config::Profile, ipv4_pools: usize, duid: &[u8]) -> Profile {
 }
 
 /// IPv6 pools stand behind the IPv4 ones in the subscribers' list.
-fn ipv6(from: &config::ProfileIpv6, ipv4_pools: usize, duid: &[u8]) -> Ipv6Profile {
+fn ipv6(from: &config::ProfileIpv6, ipv4_pools: usize, duid: &[u8], dscp: u8) -> Ipv6Profile {
     let pool = |pool: Option<usize>| {
         let number = pool.map(|pool| PoolIndex(u16::try_from(ipv4_pools + pool).unwrap_or(u16::MAX)));
         number.into_iter().collect::<Vec<_>>()
@@ -259,6 +263,7 @@ fn ipv6(from: &config::ProfileIpv6, ipv4_pools: usize, duid: &[u8]) -> Ipv6Profi
             }),
             dns: from.dns.clone(),
             domains,
+            dscp,
         },
         prefix_pools: pool(from.prefix_pool),
         delegated_pools: pool(from.delegated_pool),

@@ -20,6 +20,8 @@ pub struct AaaConfig {
     pub formats: Formats,
     /// What the configuration calls things.
     pub names: Names,
+    /// The DSCP of RADIUS packets, 0 to 63.
+    pub dscp: u8,
     /// Who is asked about logins; `None`: nobody, and each is answered with "unreachable".
     pub authentication: Option<ClientConfig>,
     /// Accounting; `None` for none.

@@ -26,15 +26,28 @@ pub(crate) enum Owner {
 pub(crate) struct Sockets {
     by_owner: HashMap<Owner, usize>,
     list: Vec<(Owner, UdpSocket)>,
+    /// The DSCP of what is sent.
+    dscp: u8,
 }
 
 impl Sockets {
+    /// None yet; what they send will have this DSCP, 0 to 63.
+    pub(crate) fn new(dscp: u8) -> Self {
+        Self { dscp, ..Self::default() }
+    }
+
     /// Opens a socket bound to `local` and has it polled under the token of its place.
     pub(crate) fn open(&mut self, registry: &Registry, owner: Owner, local: SocketAddr) -> io::Result<()> {
         let mut socket = UdpSocket::bind(local)?;
         // Beyond the limit of ordinary users where that is allowed; what is given is good enough in any case.
         let _ = setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER_OCTETS)
             .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER_OCTETS));
+        let class = i32::from(self.dscp & 63) << 2;
+        if local.is_ipv4() {
+            setsockopt(&socket, sockopt::Ipv4Tos, &class)?;
+        } else {
+            setsockopt(&socket, sockopt::Ipv6TClass, &class)?;
+        }
         let place = self.list.len();
         registry.register(&mut socket, Token(place), Interest::READABLE)?;
         self.list.push((owner, socket));

@@ -193,7 +193,7 @@ impl Aaa {
             let client = Client::new(with_nas(&settings.client), of_client)?;
             told = Some(Told { client, accounting, spool, on_off: settings.on_off });
         }
-        let mut sockets = Sockets::default();
+        let mut sockets = Sockets::new(config.dscp);
         let mut dynamic = None;
         if let Some(settings) = &mut config.dynamic {
             settings.dynamic.nas = config.nas.clone();

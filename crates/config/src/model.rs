@@ -716,8 +716,10 @@ pub struct Limits {
     pub lock_out: Option<LockOut>,
     /// How long a PADO's cookie is good for.
     pub cookie_lifetime: Duration,
-    /// The priority of control frames; `None` for that of the client's frame.
-    pub control_priority: Option<u8>,
+    /// The priority of control frames.
+    pub control_priority: u8,
+    /// The DSCP of the box's own packets.
+    pub control_dscp: u8,
     /// Records in each worker's punt ring of each class.
     pub punt_ring_frames: u32,
     /// Octets in each worker's punt ring of each class.

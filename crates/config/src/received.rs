@@ -610,9 +610,12 @@ section! {
         optional lock_out: LockOutSection,
         /// How long a PADO's cookie is good for.
         with cookie_lifetime: Time<1000, 3_600_000> = "60s",
-        /// Priority (PCP) of the tags of PPPoE discovery and PPP control frames to clients, 0 to 7. Default: the one of the
-        /// client's frame.
-        optional control_priority: Int<0, 7>,
+        /// Priority (PCP, IEEE 802.1Q) of the tags of PPPoE discovery and PPP control frames to clients, and of router
+        /// advertisements and DHCPv6, 0 to 7.
+        with control_priority: Int<0, 7> = "6",
+        /// DSCP of the box's own packets, 0 to 63: ICMP errors, router advertisements, DHCPv6 and RADIUS. 48 is CS6. A ping
+        /// is answered with its own, and what the kernel or a routing daemon sends has the sender's.
+        with control_dscp: Int<0, 63> = "48",
         /// Records in each worker's punt ring of each class.
         with punt_ring_frames: Int<64, 1_048_576> = "4096",
         /// Octets in each worker's punt ring of each class.

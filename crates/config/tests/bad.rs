@@ -501,7 +501,7 @@ fn rates_priorities_and_limits_mean_what_they_say() {
     let more = "priority_maps:
   other: []
   voice: [{dscp: 40-46, pcp: 5}, {dscp: 48, pcp: 6}]
-limits: {when_full: error, sessions_max_per_vlan: 7, padi: {mac_per_s: 0, line_per_s: 3}, lock_out: {}, control_priority: 6}
+limits: {when_full: error, sessions_max_per_vlan: 7, padi: {mac_per_s: 0, line_per_s: 3}, lock_out: {}, control_priority: 5, control_dscp: 40}
 pools:
 ";
     let text = GOOD.replace("ppp: {auth", profile).replace("max_payload: 1500}", pppoe).replace("pools:\n", more);
@@ -526,7 +526,7 @@ pools:
     let limits = &config.limits;
     assert_eq!((limits.when_full, limits.sessions_max_per_vlan), (WhenFull::Error, 7));
     assert_eq!((limits.padi.mac, limits.padi.line), (None, Some(RequestRate { per_s: 3, burst: 1000 })));
-    assert_eq!((limits.lock_out.unwrap().failures, limits.control_priority), (5, Some(6)));
+    assert_eq!((limits.lock_out.unwrap().failures, limits.control_priority, limits.control_dscp), (5, 5, 40));
     // Left out, nobody has to wait, and a profile that delegates prefixes sets O.
     let config = check(GOOD).unwrap();
     let ipv6 = config.profiles[0].ipv6.as_ref().unwrap();

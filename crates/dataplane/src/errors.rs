@@ -14,9 +14,6 @@ use crate::work::Family;
 const ERROR_LEN_MAX_4: usize = 576;
 /// Time to live of our own packets.
 const TTL: u8 = 64;
-/// Precedence of ICMP errors: internetwork control (RFC 1812 section 4.3.2.5). As a DSCP it is CS6 (RFC 4594), and IPv6
-/// errors have it too.
-const TOS_CONTROL: u8 = 0xc0;
 
 /// What an error says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +22,16 @@ pub(crate) struct Message {
     code: u8,
     /// The next hop's MTU, or 0.
     rest: u32,
+}
+
+/// An error and its packet's header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) message: Message,
+    /// Type of service or traffic class.
+    pub(crate) class: u8,
+    /// The packet that it is about.
+    pub(crate) packet: &'a [u8],
 }
 
 impl Message {
@@ -116,30 +123,31 @@ pub(crate) fn len(family: Family, packet_len: usize, mtu: u16) -> usize {
     header.saturating_add(icmp::HEADER_LEN).saturating_add(packet_len).min(max).min(mtu.into())
 }
 
-/// Writes the ICMP error about `packet` into `room`, which is [`len`] octets long. Its time to live is one more than
+/// Writes an ICMP error into `room`, which is [`len`] octets long. Its time to live is one more than
 /// our packets have: it is about to be forwarded like any other.
-pub(crate) fn write4(room: &mut [u8], message: Message, src: u32, dst: u32, packet: &[u8]) -> Option<()> {
+pub(crate) fn write4(room: &mut [u8], told: Told<'_>, src: u32, dst: u32) -> Option<()> {
     let payload = room.len().checked_sub(ipv4::HEADER_LEN)?;
     let mut header = ipv4::Header::new(src, dst, protocol::ICMP, TTL.saturating_add(1), payload);
-    header.tos = TOS_CONTROL;
+    header.tos = told.class;
     // Atomic, so that its identification need not be unique (RFC 6864 section 4.1); it fits everywhere.
     header.fragment = ipv4::DONT_FRAGMENT.into();
     header.seal();
     header.write(room).ok()?;
-    write_message(room.get_mut(ipv4::HEADER_LEN..)?, message, packet, Sum::ZERO)
+    write_message(room.get_mut(ipv4::HEADER_LEN..)?, told, Sum::ZERO)
 }
 
 /// As [`write4`], ICMPv6.
-pub(crate) fn write6(room: &mut [u8], message: Message, src: u128, dst: u128, packet: &[u8]) -> Option<()> {
+pub(crate) fn write6(room: &mut [u8], told: Told<'_>, src: u128, dst: u128) -> Option<()> {
     let payload = room.len().checked_sub(ipv6::HEADER_LEN)?;
     let mut header = ipv6::Header::new(src, dst, protocol::ICMPV6, TTL.saturating_add(1), payload);
-    header.version_class_flow = (6 << 28 | u32::from(TOS_CONTROL) << 20).into();
+    header.version_class_flow = (6 << 28 | u32::from(told.class) << 20).into();
     header.write(room).ok()?;
     let pseudo = Sum::ZERO.pseudo_ipv6(src, dst, protocol::ICMPV6, u32::try_from(payload).ok()?);
-    write_message(room.get_mut(ipv6::HEADER_LEN..)?, message, packet, pseudo)
+    write_message(room.get_mut(ipv6::HEADER_LEN..)?, told, pseudo)
 }
 
-fn write_message(room: &mut [u8], message: Message, packet: &[u8], pseudo: Sum) -> Option<()> {
+fn write_message(room: &mut [u8], told: Told<'_>, pseudo: Sum) -> Option<()> {
+    let Told { message, packet, .. } = told;
     let mut header = Header { kind: message.kind, code: message.code, checksum: 0.into(), rest: message.rest.into() };
     let quoted = room.get_mut(icmp::HEADER_LEN..)?;
     quoted.copy_from_slice(packet.get(..quoted.len())?);

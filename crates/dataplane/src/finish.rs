@@ -8,7 +8,7 @@ use bng_wire::ether::{Ether, TpidSet};
 
 use crate::answer::{self, Question};
 use crate::counters::WorkerCounters;
-use crate::errors::{self, Message};
+use crate::errors::{self, Message, Told};
 use crate::fragment::{FRAGMENTS_MAX, FragmentHeader, Plan};
 use crate::frame::{FrameBuf, PuntClass, PuntMeta, Sink};
 use crate::limit::Limits;
@@ -380,7 +380,8 @@ impl Finish<'_> {
             return;
         };
         let len = errors::len(work.family, packet.len(), self.mtu_of(way.work.state));
-        let written = if error.set_len(len) { way.write(message, packet, error.bytes_mut()) } else { None };
+        let told = Told { message, class: self.tables.ports.priorities().control_class(), packet };
+        let written = if error.set_len(len) { way.write(told, error.bytes_mut()) } else { None };
         let mut own = way.work;
         own.l3_len = len as u16;
         match written.ok_or(State::Drop(Reason::NoBuffer)).and_then(|()| self.rewrite(&own, &mut error)) {
@@ -530,10 +531,10 @@ struct WayBack {
 }
 
 impl WayBack {
-    fn write(&self, message: Message, packet: &[u8], room: &mut [u8]) -> Option<()> {
+    fn write(&self, told: Told<'_>, room: &mut [u8]) -> Option<()> {
         match self.addresses {
-            Addresses::V4 { from, to } => errors::write4(room, message, from, to, packet),
-            Addresses::V6 { from, to } => errors::write6(room, message, from, to, packet),
+            Addresses::V4 { from, to } => errors::write4(room, told, from, to),
+            Addresses::V6 { from, to } => errors::write6(room, told, from, to),
         }
     }
 }

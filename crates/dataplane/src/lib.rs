@@ -45,7 +45,7 @@ pub use inject::InjectKind;
 pub use page::{WORKER_CASES, reasons_page};
 pub use pipeline::{Pipeline, PipelineConfig, Tables};
 pub use ports::{PortEntry, PortRole, PortTable, RouterAddresses, TpidSet, VidSet};
-pub use priority::{CONTROL_PCP, PRIORITY_MAPS_MAX, PriorityMaps};
+pub use priority::{CONTROL_DSCP, CONTROL_PCP, PRIORITY_MAPS_MAX, PriorityMaps};
 pub use reason::{Reason, Source, Verdict};
 pub use steer::FlowHash;
 pub use watch::{

@@ -12,6 +12,9 @@ use crate::work::Family;
 pub const PRIORITY_MAPS_MAX: usize = 16;
 /// The PCP of control frames unless it is set otherwise: internetwork control (IEEE 802.1Q Annex I).
 pub const CONTROL_PCP: u8 = 6;
+/// The DSCP of the router's own packets unless it is set otherwise: CS6 (RFC 4594), of which RFC 1812 section 4.3.2.5 knows
+/// the precedence, internetwork control.
+pub const CONTROL_DSCP: u8 = 48;
 /// Values of a DSCP (RFC 2474 section 3).
 const DSCPS: usize = 64;
 
@@ -21,12 +24,17 @@ const DSCPS: usize = 64;
 pub struct PriorityMaps {
     maps: [[AtomicU8; DSCPS]; PRIORITY_MAPS_MAX],
     control: AtomicU8,
+    control_dscp: AtomicU8,
 }
 
 impl Default for PriorityMaps {
     fn default() -> Self {
         let map = || core::array::from_fn(|_| AtomicU8::new(0));
-        Self { maps: core::array::from_fn(|_| map()), control: AtomicU8::new(CONTROL_PCP) }
+        Self {
+            maps: core::array::from_fn(|_| map()),
+            control: AtomicU8::new(CONTROL_PCP),
+            control_dscp: AtomicU8::new(CONTROL_DSCP),
+        }
     }
 }
 
@@ -54,6 +62,18 @@ impl PriorityMaps {
     /// Sets the PCP of control frames, of which the low three bits count.
     pub fn set_control(&self, pcp: u8) {
         self.control.store(pcp & 7, Ordering::Relaxed);
+    }
+
+    /// Sets the DSCP of the packets that workers send by themselves, ICMP errors, of which the low six bits count.
+    /// [`CONTROL_DSCP`] at first.
+    pub fn set_control_dscp(&self, dscp: u8) {
+        self.control_dscp.store(dscp & 63, Ordering::Relaxed);
+    }
+
+    /// The same as an octet of a header: not ECN-capable.
+    #[must_use]
+    pub(crate) fn control_class(&self) -> u8 {
+        self.control_dscp.load(Ordering::Relaxed) << 2
     }
 
     /// The PCP of `packet`, by the map that a session names (0 is none, whose PCP is 0).

@@ -266,26 +266,25 @@ impl Default for LockOutPolicy {
     }
 }
 
-/// The priority code point of control frames in tagged replies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum ControlPriority {
-    /// The one that the client's frame had.
-    #[default]
-    AsReceived,
-    /// This one, 0 to 7; network control is 6 (IEEE 802.1Q Annex I).
-    Fixed(u8),
+/// The priority code point of control frames in tagged replies, 0 to 7. By default 6, internetwork control (IEEE 802.1Q
+/// Annex I), whatever the client's frames have: an access network that is full must not end its sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ControlPriority(pub u8);
+
+impl Default for ControlPriority {
+    fn default() -> Self {
+        Self(6)
+    }
 }
 
 impl ControlPriority {
-    /// The tags of a reply to a frame with `received` tags: the same TPIDs and VIDs in the same order; a priority tag
-    /// (VID 0) is left out, because many a client drops tagged answers.
+    /// The tags of a reply to a frame with `received` tags: the same TPIDs and VIDs in the same order, not eligible to be
+    /// dropped; a priority tag (VID 0) is left out, because many a client drops tagged answers.
     #[must_use]
     pub fn reply_vlans(self, received: VlanStack) -> VlanStack {
         let tag = |tag: Option<bng_wire::VlanTag>| {
             let mut tag = tag.filter(|tag| tag.vid() != 0)?;
-            if let Self::Fixed(pcp) = self {
-                tag.tci = (tag.tci & 0x1fff) | (u16::from(pcp & 7) << 13);
-            }
+            tag.tci = tag.vid() | u16::from(self.0 & 7) << 13;
             Some(tag)
         };
         match (tag(received.outer), tag(received.inner)) {

@@ -168,7 +168,7 @@ impl Ipv6Session {
         body: impl FnOnce(&mut Writer<'_>) -> Result<(), TooSmall>,
     ) -> Result<(), Discard> {
         let duid = self.config.dhcp.as_ref().map_or(&[][..], |dhcp| &dhcp.duid);
-        let written = packet::dhcp(self.address(), query.to, |out| {
+        let written = packet::dhcp(self.ends(query.to), |out| {
             write_header(out, kind, query.transaction)?;
             if let Some(client) = query.client {
                 write_option(out, option::CLIENT_ID, |out| out.octets(client))?;

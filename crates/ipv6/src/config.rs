@@ -15,6 +15,8 @@ pub struct Ipv6Config {
     /// The domain search list, each name encoded by [`bng_wire::domain::encode`]; at most 512 octets are sent, so a
     /// longer one is not sent at all.
     pub domains: Vec<u8>,
+    /// The DSCP of what is sent, 0 to 63. Default 0.
+    pub dscp: u8,
 }
 
 /// Router advertisements. [`RouterConfig::default`] holds the defaults of RFC 4861 section 6.2.1.

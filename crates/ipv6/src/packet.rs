@@ -87,10 +87,24 @@ fn udp_sum(src: Ipv6Addr, dst: Ipv6Addr, datagram: &[u8]) -> Sum {
     Sum::ZERO.pseudo_ipv6(src.to_bits(), dst.to_bits(), UDP, len).octets(datagram)
 }
 
+/// Where a packet of ours comes from and goes to, and its DSCP.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ends {
+    pub(crate) src: Ipv6Addr,
+    pub(crate) dst: Ipv6Addr,
+    pub(crate) dscp: u8,
+}
+
+fn header(src: Ipv6Addr, dst: Ipv6Addr, dscp: u8, next: u8, len: usize) -> Header {
+    let mut header = Header::new(src.to_bits(), dst.to_bits(), next, nd::HOP_LIMIT, len);
+    // Version, the DSCP in the upper six bits of the traffic class (RFC 2474 section 3), no flow label.
+    header.version_class_flow = (6 << 28 | u32::from(dscp & 63) << 22).into();
+    header
+}
+
 /// A packet with an ICMPv6 message that `write` writes with checksum 0.
 pub(crate) fn icmp(
-    src: Ipv6Addr,
-    dst: Ipv6Addr,
+    Ends { src, dst, dscp }: Ends,
     write: impl FnOnce(&mut Writer<'_>) -> Result<(), TooSmall>,
 ) -> Option<Vec<u8>> {
     let mut buffer = [0u8; PACKET_MAX];
@@ -100,14 +114,13 @@ pub(crate) fn icmp(
     nd::seal(src, dst, out.written_mut());
     let len = out.len();
     // RFC 4861 section 4: whatever neighbour discovery sends has hop limit 255; an echo reply may have any.
-    Header::new(src.to_bits(), dst.to_bits(), nd::ICMPV6, nd::HOP_LIMIT, len).write(room).ok()?;
+    header(src, dst, dscp, nd::ICMPV6, len).write(room).ok()?;
     buffer.get(..HEADER_LEN.saturating_add(len)).map(<[u8]>::to_vec)
 }
 
 /// A packet with a DHCPv6 message to a client, at most [`MTU_MIN`] octets long.
 pub(crate) fn dhcp(
-    src: Ipv6Addr,
-    dst: Ipv6Addr,
+    Ends { src, dst, dscp }: Ends,
     write: impl FnOnce(&mut Writer<'_>) -> Result<(), TooSmall>,
 ) -> Option<Vec<u8>> {
     let mut buffer = [0u8; MTU_MIN];
@@ -130,7 +143,7 @@ pub(crate) fn dhcp(
     }
     .into();
     udp.write(out.written_mut()).ok()?;
-    Header::new(src.to_bits(), dst.to_bits(), UDP, nd::HOP_LIMIT, len).write(room).ok()?;
+    header(src, dst, dscp, UDP, len).write(room).ok()?;
     buffer.get(..HEADER_LEN.saturating_add(len)).map(<[u8]>::to_vec)
 }
 

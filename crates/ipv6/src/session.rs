@@ -12,7 +12,7 @@ use crate::error::Discard;
 use crate::events::{Action, Prefix, Ticket};
 use crate::lease::{Lease, State};
 use crate::limit::{Jitter, Limit};
-use crate::packet::{self, ALL_NODES, Received, Upper, is_link_local, link_local, solicited_node};
+use crate::packet::{self, ALL_NODES, Ends, Received, Upper, is_link_local, link_local, solicited_node};
 use crate::router::{self, NEVER, Router};
 
 /// The link as IPV6CP and the pools have made it.
@@ -167,13 +167,17 @@ impl Ipv6Session {
         link_local(self.link.local_id)
     }
 
+    pub(crate) fn ends(&self, dst: Ipv6Addr) -> Ends {
+        Ends { src: self.address(), dst, dscp: self.config.dscp }
+    }
+
     fn ms(&mut self, now: Instant) -> u64 {
         let epoch = *self.epoch.get_or_insert(now);
         u64::try_from(now.saturating_duration_since(epoch).as_millis()).unwrap_or(NEVER)
     }
 
     fn advertise(&self, to: Ipv6Addr, last: bool, out: &mut Vec<Action>) {
-        let written = packet::icmp(self.address(), to, |out| router::write(out, &self.config, &self.link, last));
+        let written = packet::icmp(self.ends(to), |out| router::write(out, &self.config, &self.link, last));
         out.extend(written.map(Action::Send));
     }
 
@@ -230,7 +234,7 @@ impl Ipv6Session {
                 let solicited = !received.src.is_unspecified();
                 let to = if solicited { received.src } else { ALL_NODES };
                 let answer = NeighbourAdvertisement { router: true, solicited, overrides: true, target: fixed.target };
-                out.extend(packet::icmp(self.address(), to, |out| answer.write(out)).map(Action::Send));
+                out.extend(packet::icmp(self.ends(to), |out| answer.write(out)).map(Action::Send));
                 Ok(())
             }
             // A client that plays the router, and answers to what was never asked: PPP needs no resolution.
@@ -256,7 +260,7 @@ impl Ipv6Session {
         if !self.limit.take(now) {
             return Err(Discard::RateLimited);
         }
-        let reply = packet::icmp(self.address(), received.src, |out| {
+        let reply = packet::icmp(self.ends(received.src), |out| {
             out.octets(&[kind6::ECHO_REPLY, 0, 0, 0])?;
             out.octets(rest)
         });

@@ -4,8 +4,10 @@
 bngd 's|198.51.100.1/30|198.51.100.1/24|'
 ip -n "$NS_CORE" address add 198.51.100.2/24 dev cor0
 for last in {20..29}; do ip -n "$NS_CORE" address add "198.51.100.$last/24" dev cor0; done
+# The guest's tap driver sometimes leaves a frame lying until the next one comes (the captures show that it was sent): the
+# pings of the gateway are that next one.
 # shellcheck disable=SC2016
-TARGETS=$HOST ROUTES='198.51.100.0/24 203.0.113.0/24' POST='for last in 20 21 22 23 24 25 26 27 28 29; do
+TARGETS=$HOST ROUTES='198.51.100.0/24 203.0.113.0/24' POST='ping -n -i 0.2 $PEER > /dev/null & for last in 20 21 22 23 24 25 26 27 28 29; do
     ping -n -c 1 -W 2 198.51.100.$last > /run/ping || { echo "CLIENT: PING LOST 198.51.100.$last"; exit 1; }; done' \
     connect cli0 "$USER1" "$PASSWORD1"
 # The neighbours are known now; the FIB has a host route for each.

@@ -39,6 +39,7 @@ equal "the same prefix for the same user" "$(sessions '.sessions[0].ipv6_prefix'
 hang_up cli0 "$LAB_CLIENT"
 capture_end wire
 at_least "advertisements" "$(frames wire 'icmpv6.type == 134 && eth.dst == 02:55:00:00:00:01')" 2
+equal "their traffic class" "$(fields wire 'icmpv6.type == 134' ipv6.tclass.dscp | sort -u)" 48
 equal "advertised prefixes" "$(fields wire 'icmpv6.type == 134' icmpv6.opt.prefix | sort -u)" "${prefix%/64}"
 equal "advertised name servers" "$(fields wire 'icmpv6.type == 134' icmpv6.opt.rdnss | sort -u)" "2001:db8:2::53"
 equal "packets dropped as spoofed" "$(reason ipv6_spoofed)" "$before"

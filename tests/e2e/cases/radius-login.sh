@@ -42,6 +42,7 @@ WAIT=10 lab_client cli0 "$USER1" wrong
 capture_end radius
 
 requests='radius.code == 1'
+equal "the DSCP of the requests" "$(fields radius "$requests" ip.dsfield.dscp | sort -u)" 48
 equal "requests without Message-Authenticator in front" \
     "$(fields radius "$requests" radius.avp.type | grep -vc '^80,')" 0
 equal "requests without what names the session and its place" \

@@ -157,17 +157,17 @@ def about6(packet):
     return Raw(raw(packet)[: 1280 - 48])
 
 
-def error4(src, dst, kind, code, packet, mtu=0):
+def error4(src, dst, kind, code, packet, mtu=0, tos=0xC0):
     """An ICMP error of the box: precedence 6 (RFC 1812 section 4.3.2.5), and atomic (RFC 6864 section 4.1)."""
     # Written out: scapy's own quoted layers would be made anew from what they mean.
     it = ICMP(type=kind, code=code)
     if mtu:
         it.nexthopmtu = mtu
-    return IP(src=src, dst=dst, ttl=64, tos=0xC0, id=0, flags="DF") / it / about4(packet)
+    return IP(src=src, dst=dst, ttl=64, tos=tos, id=0, flags="DF") / it / about4(packet)
 
 
-def error6(src, dst, it, packet):
-    return IPv6(src=src, dst=dst, hlim=64, tc=0xC0) / it / about6(packet)
+def error6(src, dst, it, packet, tc=0xC0):
+    return IPv6(src=src, dst=dst, hlim=64, tc=tc) / it / about6(packet)
 
 
 def exceeded6():

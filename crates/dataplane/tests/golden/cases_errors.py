@@ -36,6 +36,14 @@ packet = udp4(ALICE, BOB, ttl=1)
 case.drop_up("alice", packet, "ipv4_ttl_exceeded")
 case.told("alice", error4(GATEWAY, ALICE, 11, 0, packet))
 
+case = Case("errors-dscp-configured", "The DSCP of the box's own packets is what the configuration says; ECN stays off.", control_dscp=16)
+packet = udp4(ALICE, SERVER, ttl=1)
+case.drop_up("alice", packet, "ipv4_ttl_exceeded")
+case.told("alice", error4(GATEWAY, ALICE, 11, 0, packet, tos=0x40))
+packet = udp6(ALICE6, SERVER6, hlim=1)
+case.drop_up("alice", packet, "ipv6_hop_limit_exceeded")
+case.told("alice", error6(ROUTER_IP6, ALICE6, exceeded6(), packet, tc=0x40))
+
 case = Case("error-to-a-tagged-session", "An error to a client on QinQ has its tags, and the priority that CS6 has by its map.",
             [alice(vlans=TAGS["qinq-88a8"], priority_map=1), bob()], priorities=[{"map": 0, "dscp": 48, "pcp": 6}])
 packet = udp4(ALICE, SERVER, ttl=1)

@@ -42,6 +42,9 @@ impl World {
         if let Some(pcp) = config["control_pcp"].as_u64() {
             ports.priorities().set_control(pcp as u8);
         }
+        if let Some(dscp) = config["control_dscp"].as_u64() {
+            ports.priorities().set_control_dscp(dscp as u8);
+        }
         for it in list(config, "priorities") {
             let number = |key| number(it, key) as usize;
             assert!(ports.priorities().set(number("map"), number("dscp") as u8, number("pcp") as u8));

@@ -278,7 +278,7 @@ fn p18_an_extra_tag_is_an_unknown_vlan() {
         let (outer, inner) = (VidRange::one(123), VidRange::one(321));
         config.access = vec![rule(0, VlanMatch::Double { tpid: 0x8100, outer, inner })];
     });
-    assert_eq!(bench.reply(&double).vlans, [(0x8100, 123), (0x8100, 321)]);
+    assert_eq!(bench.reply(&double).vlans, [(0x8100, 0xc000 | 123), (0x8100, 0xc000 | 321)]);
     bench.dropped(
         &frame(BROADCAST, CLIENT, &[(0x8100, 123)], PADI, 0, &[(SERVICE_NAME, b"")]),
         DiscoveryDrop::UnknownVlan,
@@ -304,13 +304,14 @@ fn p19_replies_carry_their_tpids() {
                 vec![rule(0, VlanMatch::Double { tpid, outer: VidRange::one(100), inner: VidRange::one(200) })];
         });
         let tags = [(tpid, 100), (0x8100, 200)];
-        assert_eq!(bench.reply(good).vlans, tags);
+        let ours = tags.map(|(tpid, vid)| (tpid, 0xc000 | vid));
+        assert_eq!(bench.reply(good).vlans, ours);
         bench.dropped(bad, DiscoveryDrop::UnknownVlan);
         let request = bench.dial(CLIENT, &tags, &[(SERVICE_NAME, b"")]);
         assert_eq!(request.line.vlans, vlans(&tags));
-        assert_eq!(bench.pads(&request, 1).vlans, tags);
+        assert_eq!(bench.pads(&request, 1).vlans, ours);
         let padt = bench.ac.padt(request.local_mac, &request.line, SessionId(1));
-        assert_eq!(padt, padded(frame(CLIENT, AC, &tags, PADT, 1, &[])));
+        assert_eq!(padt, padded(frame(CLIENT, AC, &ours, PADT, 1, &[])));
     }
 }
 

@@ -38,7 +38,7 @@ fn p73_a_padi_flood_is_answered_up_to_the_limit_only() {
         if millisecond % 1000 == 999 {
             assert_eq!(bench.reply(&ask(padi(CLIENT), &calm)).code, PADO);
             let request = bench.dial(CLIENT, &calm, &[(SERVICE_NAME, b"")]);
-            assert_eq!(bench.pads(&request, 1).vlans, calm);
+            assert_eq!(bench.pads(&request, 1).vlans, [(0x8100, 0xc000 | 101)]);
         }
     }
     // 1000 at once and 1000 a second for 5 s; then 30 at once and 10 a second of the one address.

@@ -148,17 +148,17 @@ fn a_pado_is_held_back_for_its_time() {
 }
 
 #[test]
-fn priority_of_replies_is_as_received_or_fixed() {
+fn priority_of_replies_is_the_configured_one_whatever_came() {
     let tags = [(0x88a8, 0x2000 | 100), (0x8100, 0x5000 | 200)];
     let double = VlanMatch::Double { tpid: 0x88a8, outer: VidRange::ANY, inner: VidRange::ANY };
     let padi = frame(BROADCAST, CLIENT, &tags, PADI, 0, &[(SERVICE_NAME, b"")]);
     let mut bench = Bench::with(|config| config.access = vec![rule(0, double)]);
-    assert_eq!(bench.reply(&padi).vlans, tags);
+    assert_eq!(bench.reply(&padi).vlans, [(0x88a8, 0xc000 | 100), (0x8100, 0xc000 | 200)]);
     let mut bench = Bench::with(|config| {
         config.access = vec![rule(0, double)];
-        config.priority = ControlPriority::Fixed(6);
+        config.priority = ControlPriority(3);
     });
-    assert_eq!(bench.reply(&padi).vlans, [(0x88a8, 0xc000 | 100), (0x8100, 0xd000 | 200)]);
+    assert_eq!(bench.reply(&padi).vlans, [(0x88a8, 0x6000 | 100), (0x8100, 0x6000 | 200)]);
 }
 
 #[test]

@@ -20,8 +20,10 @@ fn advertisement(packet: &[u8]) -> (Ipv6Addr, RouterAdvertisement, nd::Options<'
 fn an_advertisement_says_all_that_is_configured() {
     let mut config = config();
     config.router.managed = true;
+    config.dscp = 48;
     let mut lab = Lab::new(config);
     lab.pass(Duration::from_secs(1));
+    assert_eq!(lab.sent[0][..2], [0x6c, 0], "CS6, not ECN-capable");
     let (to, fixed, options) = advertisement(&lab.sent[0]);
     assert_eq!(to, ip("ff02::1"));
     assert!(fixed.managed && fixed.other);
